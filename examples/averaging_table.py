@@ -1,4 +1,4 @@
-"""Trainers on their own beside each other: the methods of RandomTMA's comparison, and frozen aggregates, by equal time on
+"""Independent trainers beside each other: the methods of RandomTMA's comparison, and frozen aggregates, by equal time on
 the simulated clock.
 
     python examples/averaging_table.py target/release/laconic facebook_pages.npz --features features.npz --links

@@ -1,4 +1,4 @@
-"""Trainers on their own as real processes, of which one at a time is killed at a random moment, or held back.
+"""Independent trainers as real processes, of which one at a time is killed at a random moment, or held back.
 
     python examples/failing_trainers.py target/release/laconic --kills 60
     python examples/failing_trainers.py target/release/laconic --slow

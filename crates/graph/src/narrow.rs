@@ -1,5 +1,5 @@
-//! Which rows of a part layers have to put out, when only some of what the last layer puts out is read: these, then
-//! what these read, and so on. Rows in the order of who reads them make what a layer puts out the first rows there are.
+//! Which rows of a part layers have to output, when only some of what the last layer outputs is read: these, then
+//! what these read, and so on. Rows in the order of who reads them make what a layer outputs the first rows there are.
 
 use crate::edges::Edges;
 use crate::plan::HaloPlan;

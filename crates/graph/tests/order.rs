@@ -163,7 +163,7 @@ fn odd_graphs_keep_their_edges_and_their_nodes() {
     }
 }
 
-/// 40 groups of 25 nodes that all know each other, ids dealt out in turn, and a ring of single edges from group to
+/// 40 groups of 25 nodes that all know each other, ids assigned in turn, and a ring of single edges from group to
 /// group: each group's nodes stand together, but for the few where the ring joins two.
 #[test]
 fn rows_that_read_the_same_rows_stand_together() {

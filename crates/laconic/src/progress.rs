@@ -43,7 +43,7 @@ pub struct Progress {
     val: String,
     /// Whose memory is predicted.
     whose: String,
-    /// What a round is called: trainers on their own have means.
+    /// What a round is called: independent trainers have means.
     unit: &'static str,
     /// Where a parent wants signs of life: the last that was given, and when.
     signs: Option<(Option<Stand>, Instant)>,

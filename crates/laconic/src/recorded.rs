@@ -55,10 +55,10 @@ pub struct Curves {
     pub test_by_seconds: Vec<(f64, f64)>,
     /// The same by the link model's clock; empty where rounds do not say it.
     pub test_by_clock: Vec<(f64, f64)>,
-    /// What judged means of trainers on their own are worth: the validation metric, or the negative loss; by the run's
+    /// What judged means of independent trainers are worth: the validation metric, or the negative loss; by the run's
     /// clock and by bytes.
     pub worth: [Vec<(f64, f64)>; 2],
-    /// For each part whose trainer took part in means of trainers on their own, in which: from and to, both included.
+    /// For each part whose trainer took part in means of independent trainers, in which: from and to, both included.
     pub members: BTreeMap<u32, Vec<(u32, u32)>>,
     /// Seconds of all rounds.
     pub seconds: f64,
@@ -99,7 +99,7 @@ impl Recorded {
         let config = &summary.config;
         let is_cut =
             config["data"]["path"].as_str().is_some_and(|path| std::path::Path::new(path).join("meta.json").is_file());
-        // One of the workers is the aggregator of trainers on their own, of whose parts some may be left out.
+        // One of the workers is the aggregator of independent trainers, of whose parts some may be left out.
         let all = config["partition"]["parts"].as_u64().filter(|_| summary.averaging.is_some());
         let parts = plural(all.unwrap_or(summary.workers.into()), "part");
         match config["partition"]["method"].as_str().filter(|_| !is_cut) {

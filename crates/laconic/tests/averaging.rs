@@ -1,4 +1,4 @@
-//! Trainers on their own, as a user sees them: planned, trained, resumed, reported, compared.
+//! Independent trainers, as a user sees them: planned, trained, resumed, reported, compared.
 
 mod program;
 

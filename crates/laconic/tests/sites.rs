@@ -135,7 +135,7 @@ fn a_page_of_the_plan_names_sites_columns_and_how_often() {
     let text = read("page.md");
     assert!(text.contains("Features never leave their owner") && text.contains("predictions about persons"), "{text}");
     assert!(!text.contains("aggregator"), "{text}");
-    // Trainers on their own send models alone, to one who has all data to judge them by.
+    // Independent trainers send models alone, to one who has all data to judge them by.
     place.json("plan run.toml --out page.md --force --set schedule.kind=averaging");
     let text = read("page.md");
     for word in ["Features never leave their owner", "has to have the data of all"] {

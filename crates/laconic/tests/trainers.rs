@@ -1,4 +1,4 @@
-//! Trainers on their own in processes: the bits of threads, and no end to the run when one of them is killed.
+//! Independent trainers in processes: the bits of threads, and no end to the run when one of them is killed.
 
 mod program;
 

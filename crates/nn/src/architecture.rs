@@ -68,7 +68,7 @@ pub struct Architecture {
     pub norm: Option<NormKind>,
     /// What follows it.
     pub activation: ActivationKind,
-    /// What a linear map behind the last layer reads; `None` where the last layer puts out the classes itself.
+    /// What a linear map behind the last layer reads; `None` where the last layer outputs the classes itself.
     pub jumping: Option<Jumping>,
     /// Whether what goes into a layer is added to what comes out, times a matrix where widths differ.
     pub residual: bool,
@@ -82,7 +82,7 @@ impl Architecture {
         if self.is_last(index) { self.classes } else { self.hidden_width(kind) }
     }
 
-    /// Whether layer `index` puts out the classes.
+    /// Whether layer `index` outputs the classes.
     fn is_last(&self, index: usize) -> bool {
         index + 1 == self.layers && self.jumping.is_none()
     }

@@ -65,7 +65,7 @@ pub fn check(kind: &LayerKind) {
         folding_two_blocks_equals_folding_one(kind, &spec);
         adjoints_agree_with_finite_differences(kind, &spec);
         destinations_may_be_the_first_of_more_sources(kind, &spec);
-        a_piece_of_the_destinations_puts_out_their_rows(kind, &spec);
+        a_piece_of_the_destinations_outputs_their_rows(kind, &spec);
         outputs_that_are_folds_are_these_to_the_bit(kind, &spec);
         rows_multiplied_by_their_owner_make_the_same_messages(kind, &spec);
         messages_that_are_rows_are_these_to_the_bit(kind, &spec);
@@ -219,13 +219,13 @@ pub fn destinations_may_be_the_first_of_more_sources(kind: &LayerKind, spec: &La
     }
 }
 
-/// Folding and closing some destinations, told which of the sources they are, puts out their rows of the whole, to the
+/// Folding and closing some destinations, told which of the sources they are, outputs their rows of the whole, to the
 /// bit.
 ///
 /// # Panics
 ///
 /// If it does not.
-pub fn a_piece_of_the_destinations_puts_out_their_rows(kind: &LayerKind, spec: &LayerSpec) {
+pub fn a_piece_of_the_destinations_outputs_their_rows(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
     let x = random(ALL, spec.inputs, 1);
     let whole = subject.run(&subject.p, &x, true, None).z;

@@ -216,7 +216,7 @@ impl Network {
         self
     }
 
-    /// The same network whose last unit reads what unit `first` and all behind it put out.
+    /// The same network whose last unit reads what unit `first` and all behind it output.
     ///
     /// # Panics
     /// If these are not of one width, or together not of the width that the last unit reads.
@@ -229,12 +229,12 @@ impl Network {
         Network { joined: Some(Joined { joining, first }), ..self }
     }
 
-    /// What the last unit reads, where it is more than what the one before it puts out.
+    /// What the last unit reads, where it is more than what the one before it outputs.
     pub fn joined(&self) -> Option<Joined> {
         self.joined
     }
 
-    /// Whether what unit `index` puts out is the last that is joined.
+    /// Whether what unit `index` outputs is the last that is joined.
     pub fn is_top(&self, index: usize) -> bool {
         self.joined.is_some() && index + 2 == self.units.len()
     }

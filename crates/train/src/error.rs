@@ -123,7 +123,7 @@ fn too_few(answered: usize, wanted: usize, gathering: bool, means: u32) -> Strin
     format!("{so_many} have {what} in time ({keys}); {}", from_mean(means))
 }
 
-/// What is left of a run of trainers on their own that has ended after so many means.
+/// What is left of a run of independent trainers that has ended after so many means.
 fn from_mean(means: u32) -> String {
     match means {
         0 => "no mean had been taken, so the run can only begin anew".to_owned(),

@@ -71,7 +71,7 @@ pub use transport::hosted::Hosted;
 pub use transport::link::{Carrier, EAGER, LINKS, LinkShape, Load};
 pub use transport::metered::Metered;
 pub use transport::shaped::{Mode, Shaped, VirtualClock};
-pub use transport::sockets::{Seat, SocketsTransport};
+pub use transport::sockets::{Address, SocketsTransport};
 pub use transport::star::StarTransport;
 pub use transport::threads::{ThreadsTransport, threads};
 pub use transport::{End, Transport};

@@ -33,8 +33,8 @@ fn threads_keep_the_laws() {
 /// The ends of a group that meets in this folder, all in this process.
 fn meet(folder: &Path, size: u32) -> Vec<SocketsTransport> {
     let join = |rank| {
-        let seat = Seat { folder: folder.to_owned(), secret: 7, rank, size };
-        move || SocketsTransport::join(&seat, &Patience::new(DEADLINE), DEADLINE).expect("everybody comes")
+        let address = Address { folder: folder.to_owned(), secret: 7, rank, size };
+        move || SocketsTransport::join(&address, &Patience::new(DEADLINE), DEADLINE).expect("everybody comes")
     };
     let threads: Vec<_> = (0..size).map(|rank| thread::spawn(join(rank))).collect();
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -53,11 +53,11 @@ fn sockets_keep_the_laws() {
 fn who_is_none_of_the_group_is_turned_away_and_who_does_not_come_is_named() {
     use interprocess::local_socket::{GenericFilePath, Stream, prelude::*};
     let folder = tempfile::tempdir().unwrap();
-    let seat = |rank, secret| Seat { folder: folder.path().to_owned(), secret, rank, size: 2 };
+    let address = |rank, secret| Address { folder: folder.path().to_owned(), secret, rank, size: 2 };
     let patience = |seconds| Patience::new(Duration::from_secs(seconds));
     let waiting = thread::spawn({
-        let seat = seat(0, 7);
-        move || SocketsTransport::join(&seat, &patience(30), DEADLINE)
+        let address = address(0, 7);
+        move || SocketsTransport::join(&address, &patience(30), DEADLINE)
     });
     let path = folder.path().join("worker-0");
     while !path.exists() {
@@ -68,17 +68,17 @@ fn who_is_none_of_the_group_is_turned_away_and_who_does_not_come_is_named() {
         std::io::Write::write_all(&mut stream, said).unwrap();
     }
     // One who knows another secret, and one who says that it is who waits.
-    let mut stranger = SocketsTransport::join(&seat(1, 8), &patience(30), DEADLINE).expect("it hears nothing of it");
+    let mut stranger = SocketsTransport::join(&address(1, 8), &patience(30), DEADLINE).expect("it hears nothing of it");
     assert!(matches!(stranger.recv(Rank(0), TAG), Err(WireError::Gone { peer: Rank(0), .. })));
-    let mut second = SocketsTransport::join(&seat(1, 7), &patience(30), DEADLINE).expect("it is known");
+    let mut second = SocketsTransport::join(&address(1, 7), &patience(30), DEADLINE).expect("it is known");
     let mut first = waiting.join().unwrap().expect("the right one came");
     first.send(Rank(1), Frame::new(TAG, Vec::new())).unwrap();
     assert_eq!(second.recv(Rank(0), TAG).unwrap().tag(), TAG);
     drop((first, second));
     for (rank, missing) in [(0, "rank 1"), (1, "rank 0")] {
         let alone = tempfile::tempdir().unwrap();
-        let seat = Seat { folder: alone.path().to_owned(), ..seat(rank, 7) };
-        let error = SocketsTransport::join(&seat, &Patience::new(Duration::from_secs(1)), DEADLINE).unwrap_err();
+        let address = Address { folder: alone.path().to_owned(), ..address(rank, 7) };
+        let error = SocketsTransport::join(&address, &Patience::new(Duration::from_secs(1)), DEADLINE).unwrap_err();
         assert!(error.to_string().contains(&format!("{missing} has not come after")), "{error}");
     }
 }

@@ -1,14 +1,14 @@
 //! Edges of which more is known than their ends, put in order on all threads of the pool.
 //!
-//! As in `plain.rs` the edges are dealt out to buckets of consecutive destinations, each by its place in the list, and
-//! each bucket is sorted by itself. Takes 16 bytes an edge beside what goes in and what is known of edges.
+//! As in `plain.rs` the edges go to buckets of consecutive destinations, each by its place in the list, and each
+//! bucket is sorted by itself. Takes 16 bytes an edge beside what goes in and what is known of edges.
 
 use std::mem;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::plain::Dealt;
+use super::plain::Buckets;
 use super::{prefix_sums, rewind, transpose};
 use crate::edges::{EdgeData, Relations, in_pieces};
 use crate::graph::Graph;
@@ -32,7 +32,7 @@ pub(super) fn rows(
     let shares: Vec<Range<usize>> =
         (0..sources.len()).step_by(size).map(|start| start..sources.len().min(start + size)).collect();
     // Twice the place in the list, and one more for the other direction.
-    let dealt = Dealt::of(nodes, &shares, |edges| {
+    let bucketed = Buckets::of(nodes, &shares, |edges| {
         edges.clone().flat_map(|edge| {
             let (source, target, place) = (sources[edge], targets[edge], 2 * edge as u32);
             let there = (keep_self_loops || source != target).then_some((place, target));
@@ -43,18 +43,18 @@ pub(super) fn rows(
         let edge = place as usize / 2;
         if place.is_multiple_of(2) { (sources[edge], targets[edge]) } else { (targets[edge], sources[edge]) }
     };
-    let (graph, order) = sorted(nodes, dealt, |place| ends_of(place).0);
+    let (graph, order) = sorted(nodes, bucketed, |place| ends_of(place).0);
     let is_loop = |(source, target): (&u32, &u32)| source == target;
     let loops = if keep_self_loops { 0 } else { sources.par_iter().zip(targets).filter(|&ends| is_loop(ends)).count() };
     (Graph { data: picked(data, &order), ..graph }, loops as u64)
 }
 
 /// The rows of these edges, of which nothing else is known yet, and their places.
-fn sorted(nodes: usize, mut dealt: Dealt, source_of: impl Fn(u32) -> u32 + Sync) -> (Graph, Vec<u32>) {
-    let (edges, rows) = (dealt.keys.len(), dealt.rows);
+fn sorted(nodes: usize, mut bucketed: Buckets, source_of: impl Fn(u32) -> u32 + Sync) -> (Graph, Vec<u32>) {
+    let (edges, rows) = (bucketed.keys.len(), bucketed.rows);
     let (mut offsets, mut sources, mut order) = (vec![0u64; nodes + 1], vec![0; edges], vec![0; edges]);
-    let into = in_pieces(&mut sources, &dealt.buckets).into_par_iter().zip(in_pieces(&mut order, &dealt.buckets));
-    let keys = in_pieces(&mut dealt.keys, &dealt.buckets);
+    let into = in_pieces(&mut sources, &bucketed.buckets).into_par_iter().zip(in_pieces(&mut order, &bucketed.buckets));
+    let keys = in_pieces(&mut bucketed.keys, &bucketed.buckets);
     let of_rows = offsets[1..].par_chunks_mut(rows).enumerate();
     into.zip(keys).zip(of_rows).for_each(|(((sources, order), keys), (bucket, counts))| {
         let row = |key: &u64| (key >> 32) as usize - bucket * rows;

@@ -13,7 +13,7 @@ use super::Removed;
 use crate::edges::in_pieces;
 use crate::graph::Graph;
 
-/// Buckets at most, so that the lines that each of them is written to lie in a first cache.
+/// Buckets at most, so that the lines that each of them is written to lie in an L1 cache.
 const BUCKETS: usize = 256;
 
 /// Destinations of a bucket at least.
@@ -29,13 +29,13 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
     let given = sources.len();
     let size = given.div_ceil(rayon::current_num_threads()).max(1);
     let shares: Vec<_> = sources.chunks(size).zip(targets.chunks(size)).collect();
-    let dealt = Dealt::of(nodes, &shares, |(sources, targets)| {
+    let bucketed = Buckets::of(nodes, &shares, |(sources, targets)| {
         let ends = sources.iter().zip(*targets).map(|(&source, &target)| (source, target));
         ends.filter(|(source, target)| keep_self_loops || source != target)
     });
     drop((sources, targets));
-    let kept = dealt.keys.len();
-    let graph = dealt.sorted();
+    let kept = bucketed.keys.len();
+    let graph = bucketed.sorted();
     let (self_loops, duplicates) = ((given - kept) as u64, (kept - graph.edges()) as u64);
     let removed = Removed { self_loops, duplicates, ..Removed::default() };
     (graph, removed)
@@ -44,7 +44,7 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
 /// The edges of a graph in both directions, each once; the graph has none twice.
 pub(super) fn both_directions(graph: &Graph) -> Graph {
     let shares = graph.pieces(rayon::current_num_threads());
-    let turned = Dealt::of(graph.nodes(), &shares, |rows| {
+    let turned = Buckets::of(graph.nodes(), &shares, |rows| {
         let of_row = |row: usize| graph.in_neighbours(row).iter().map(move |&source| (row as u32, source));
         rows.clone().flat_map(of_row)
     });
@@ -86,7 +86,7 @@ fn merge(mut a: &[u32], mut b: &[u32], mut each: impl FnMut(u32)) {
 }
 
 /// Edges as keys, bucket by bucket of consecutive destinations.
-pub(super) struct Dealt {
+pub(super) struct Buckets {
     nodes: usize,
     /// Destinations of a bucket.
     pub(super) rows: usize,
@@ -95,14 +95,14 @@ pub(super) struct Dealt {
     pub(super) buckets: Vec<usize>,
 }
 
-impl Dealt {
+impl Buckets {
     /// Those that each of the `shares` has `ends` of, as source and destination; a share is for one thread, which goes
     /// through it twice.
     pub(super) fn of<S: Sync, E: Iterator<Item = (u32, u32)>>(
         nodes: usize,
         shares: &[S],
         ends: impl Fn(&S) -> E + Sync,
-    ) -> Dealt {
+    ) -> Buckets {
         let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
         let (count, shift) = (nodes.div_ceil(rows), rows.trailing_zeros());
         let of_share = |share: &S| {
@@ -126,12 +126,12 @@ impl Dealt {
                 next[bucket] += 1;
             }
         });
-        Dealt { nodes, rows, keys, buckets }
+        Buckets { nodes, rows, keys, buckets }
     }
 
     /// The graph of these edges, each once.
     fn sorted(self) -> Graph {
-        let Dealt { nodes, rows, mut keys, buckets } = self;
+        let Buckets { nodes, rows, mut keys, buckets } = self;
         let distinct: Vec<usize> = in_pieces(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
         let edges = distinct.iter().sum();
         let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);

@@ -18,7 +18,7 @@ use crate::read::passes::{Input, fingerprint};
 use crate::skew::{LabelCounts, LabelSkew};
 use crate::source::RowSource;
 
-/// Bytes on the disk for each edge, before parts are written: in a bucket, sorted there, and dealt out.
+/// Bytes on the disk for each edge, before parts are written: in a bucket, sorted there, and distributed.
 const SPILLED: u64 = 16;
 
 /// What is to be cut, how, and where the parts go.

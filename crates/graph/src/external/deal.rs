@@ -22,11 +22,11 @@ pub(super) struct Dealt {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Done {
-    /// Buckets of rows that have been dealt out.
+    /// Buckets of rows that have been distributed.
     buckets: usize,
     /// Each part's files of degrees and of sources after these.
     written: [Vec<Written>; 2],
-    /// Each part's file of features, once all have been dealt out; empty without features.
+    /// Each part's file of features, once all have been distributed; empty without features.
     features: Option<Vec<Written>>,
 }
 
@@ -60,7 +60,7 @@ impl Dealt {
         Ok(dealt)
     }
 
-    /// Whether all has been dealt out: then rows are not needed any more.
+    /// Whether all has been distributed: then rows are not needed any more.
     pub(super) fn is_complete(folder: &Path) -> bool {
         state::load::<Done>(&folder.join(DONE)).features.is_some()
     }

@@ -2,7 +2,7 @@
 //! out, and on the disk all between.
 //!
 //! Edges go into buckets of consecutive targets (one pass), each bucket is sorted by itself and then is the rows of its
-//! nodes; a partitioner that reads rows goes through them as often as it likes; rows and features are dealt out to a
+//! nodes; a partitioner that reads rows goes through them as often as it likes; rows and features are distributed to a
 //! file for each part, and each part is made of its files. Parts are the bytes that [`crate::part::cut()`] and
 //! [`crate::part::write_parts`] would have written, had there been room. What a step has finished is written down with
 //! lengths and checksums, and a process that is ended goes on from there; what is not as it was written is made again.

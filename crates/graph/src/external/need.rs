@@ -35,7 +35,7 @@ impl Need {
 
     /// The most bytes at any time before parts are written, with so many edges, at most `largest` of them at one node:
     /// while edges are counted and put into buckets, while a bucket is sorted, while nodes are assigned with buckets
-    /// being read ahead, or while rows are dealt out.
+    /// being read ahead, or while rows are distributed.
     pub(super) fn most(&self, edges: u64, largest: u64) -> u64 {
         let bucket = self.bucket().max(largest).min(edges);
         let nodes_of = self.nodes.min(bucket);

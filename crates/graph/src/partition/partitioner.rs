@@ -212,7 +212,7 @@ pub struct PartitionOptions {
     pub imbalance: f64,
     /// Where the partitioner `given` reads the assignment.
     pub file: Option<PathBuf>,
-    /// How many clusters `super_node` deals out; 0 for [`super::clusters_default`].
+    /// How many clusters `super_node` assigns; 0 for [`super::clusters_default`].
     pub clusters: u32,
     /// What `super_node` clusters by, one of [`super::clusterers`]; the first of them where it is empty.
     pub clusterer: String,

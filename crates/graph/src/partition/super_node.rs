@@ -1,4 +1,4 @@
-//! Clusters dealt out at random (SuperTMA, Zhu et al., 2023): between one multilevel part each and random nodes.
+//! Clusters assigned at random (SuperTMA, Zhu et al., 2023): between one multilevel part each and random nodes.
 
 use laconic_key::{Key, Purpose};
 

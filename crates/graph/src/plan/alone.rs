@@ -9,7 +9,7 @@ use crate::plan::index::IdIndex;
 use crate::type_runs::TypeRuns;
 
 impl Part {
-    /// The graph of the own nodes and the edges between them, as its only part: what a trainer on its own sees, who
+    /// The graph of the own nodes and the edges between them, as its only part: what an independent trainer sees, who
     /// meets nobody. Nodes keep their ids; edges from other parts' nodes are gone, but for what they count in degrees
     /// ([`Part::left_out`]). What is said about the whole is then about this graph, except for how many ids there are,
     /// and digests, which still tell what it was cut from. Of pairs that are given as no edges those stay whose nodes

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::memory::afford;
 use rayon::prelude::*;
 
-/// Texts that are looked up together: as many as a second cache holds.
+/// Texts that are looked up together: as many as an L2 cache holds.
 const TEXTS: usize = 4096;
 
 /// So many bytes of texts are looked up whatever their number: one text of a dictionary may stand in all rows.

@@ -18,7 +18,7 @@
 //!
 //! assert_eq!((batch.hops[1].destinations, batch.hops[1].edges()), (2, 2));
 //! assert_eq!(batch.nodes[..2], [3, 9]);
-//! // What the last layer reads is what the first one puts out, and each edge stands for the two that there are.
+//! // What the last layer reads is what the first one outputs, and each edge stands for the two that there are.
 //! assert_eq!(batch.hops[0].destinations, batch.hops[1].sources);
 //! assert_eq!(batch.hops[1].scale(0), 2.0);
 //! # Ok::<(), laconic_graph::error::GraphError>(())

@@ -124,7 +124,7 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         "a generated graph of {} nodes and {edges} edges, 128 features, 10 classes",
         dataset.graph.nodes()
     ));
-    output.say(format!("cut into {} parts at random, one worker each; the standard way first", arguments.parts));
+    output.say(format!("cut into {} parts at random, one worker each; the baseline first", arguments.parts));
     let parts = parts(&arguments, &dataset)?;
     let folder = tempfile::tempdir().map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
     let (mut lines, mut named): (Vec<Line>, Vec<report::Named>) = (Vec::new(), Vec::new());

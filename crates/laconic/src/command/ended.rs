@@ -100,7 +100,7 @@ fn of_workers(text: &mut String, seconds: &SecondsSummary) {
     }
 }
 
-/// What trainers on their own did, and why they ended.
+/// What independent trainers did, and why they ended.
 fn of_trainers(text: &mut String, summary: &Summary, averaging: &AveragingSummary) {
     let head = ["trainer", "steps", "means", "working", "averaging", "stalled", "absent"];
     let [trainer, steps, means, shares @ ..] = head;

@@ -31,7 +31,7 @@ pub use signals::STOPPED;
 /// What the program can do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// See the point in under two minutes: the standard way against ours on a generated graph
+    /// See the point in under two minutes: the baseline against ours on a generated graph
     Demo(demo::Demo),
     /// Look at, check, convert and generate data
     #[command(subcommand)]
@@ -42,7 +42,7 @@ pub enum Command {
     Plan(plan::Plan),
     /// Train as one TOML file says
     Train(train::Train),
-    /// Go on from a run's last checkpoint, bit for bit; trainers on their own from their last mean
+    /// Go on from a run's last checkpoint, bit for bit; independent trainers from their last mean
     Resume(train::Resume),
     /// Train on one worker and on several and compare
     Verify(verify::Verify),

@@ -9,9 +9,9 @@ use anyhow::Result;
 use laconic_train::config::{AggregatorPlace, TrainersHalo};
 use laconic_train::record::observer::Stand;
 use laconic_train::run::source::Source;
-use laconic_train::run::{Failed, root_cause, run_seated};
+use laconic_train::run::{Failed, root_cause, run_process};
 use laconic_train::{Config, Members, Options, Summary, TrainError};
-use laconic_wire::Seat;
+use laconic_wire::Address;
 use serde::{Deserialize, Serialize};
 
 use super::child::{Child, Failure, LOOK_EVERY, answer_parent, task_of_parent};
@@ -62,9 +62,9 @@ impl Task {
 
 /// What one of them is to do, and where it meets the others.
 #[derive(Serialize, Deserialize)]
-struct Seated {
+struct ProcessTask {
     task: Task,
-    seat: Seat,
+    address: Address,
 }
 
 /// How a worker ended.
@@ -133,14 +133,14 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
     let folder = meeting_place()?;
     let secret = RandomState::new().hash_one(std::process::id());
     std::fs::create_dir(folder.path().join("exchange")).map_err(|source| TrainError::io(folder.path(), source))?;
-    let seat = |rank| Seat { folder: folder.path().to_owned(), secret, rank, size: workers };
+    let address = |rank| Address { folder: folder.path().to_owned(), secret, rank, size: workers };
     let start = |rank| -> Result<Worker> {
-        let process = Child::start(COMMAND, &Seated { task: task.clone(), seat: seat(rank) }, told)?;
+        let process = Child::start(COMMAND, &ProcessTask { task: task.clone(), address: address(rank) }, told)?;
         Ok(Worker { rank, process, ended: None, silent: false })
     };
     let mut started: Vec<Worker> = Vec::with_capacity(workers as usize);
-    let guest = trainers.as_ref().and_then(|trainers| trainers.guest);
-    for rank in (0..workers).filter(|rank| Some(*rank) != guest) {
+    let hosted = trainers.as_ref().and_then(|trainers| trainers.hosted);
+    for rank in (0..workers).filter(|rank| Some(*rank) != hosted) {
         match start(rank) {
             Ok(worker) => started.push(worker),
             Err(error) => {
@@ -201,13 +201,13 @@ fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals) -> Result<()
     }
 }
 
-/// Trainers on their own: which of them is lost does not stop the others.
+/// Independent trainers: which of them is lost does not stop the others.
 #[derive(Clone, Copy)]
 struct Trainers {
     /// The aggregator and the trainers.
     ranks: u32,
     /// The trainer that lives in the aggregator's process, by its rank.
-    guest: Option<u32>,
+    hosted: Option<u32>,
     /// Whether one that was lost can take up its work again: not where trainers have met before they went.
     come_back: bool,
 }
@@ -225,16 +225,16 @@ impl Trainers {
         let kept: Vec<u32> = (0..parts).filter(|part| !config.averaging.drop.contains(part)).collect();
         // Where its part has no trainer everybody says so.
         let place = |own: u32| kept.iter().position(|part| *part == own);
-        let guest = match config.schedule.aggregator {
+        let hosted = match config.schedule.aggregator {
             AggregatorPlace::Own => None,
             AggregatorPlace::Part(part) => place(part).map(|place| place as u32 + 1),
         };
         let come_back = config.schedule.halo == TrainersHalo::None;
-        Ok(Some(Trainers { ranks: kept.len() as u32 + 1, guest, come_back }))
+        Ok(Some(Trainers { ranks: kept.len() as u32 + 1, hosted, come_back }))
     }
 }
 
-/// Who watches trainers on their own and their aggregator.
+/// Who watches independent trainers and their aggregator.
 struct Watch<'a> {
     trainers: Trainers,
     /// How long the aggregator may say nothing while it takes means, and while it prepares something.
@@ -354,24 +354,24 @@ fn how_it_ended(workers: Vec<Worker>, on_their_own: bool) -> Result<Summary> {
     summary.ok_or_else(|| Failure { text, code: NETWORK }.into())
 }
 
-/// A worker's own process: takes its seat, trains, and says how it ended.
+/// A worker's own process: connects, trains, and says how it ended.
 pub fn worker(output: &Output) -> Result<u8> {
     let signals = Signals::install(false)?;
-    let Seated { task, seat } = task_of_parent(&signals)?;
-    let waiting = if seat.rank == 0 { output.begins(reading(&task.config.data)) } else { Waiting::nothing() };
+    let ProcessTask { task, address } = task_of_parent(&signals)?;
+    let waiting = if address.rank == 0 { output.begins(reading(&task.config.data)) } else { Waiting::nothing() };
     let progress = Progress::new(output, waiting);
-    let progress = if seat.rank == 0 { progress.with_signs() } else { progress };
+    let progress = if address.rank == 0 { progress.with_signs() } else { progress };
     let options = task.options(&signals, progress);
-    let ended = match run_seated(&task.config, &seat, options) {
+    let ended = match run_process(&task.config, &address, options) {
         Ok(summary) => Ended::Done(summary.map(Box::new)),
         Err(error) => {
-            let failed = Failed::of(seat.rank, &error);
+            let failed = Failed::of(address.rank, &error);
             Ended::Failed { text: error.to_string(), code: error.exit_code(), failed }
         }
     };
     if !answer_parent(&ended)? {
         // Who made the folder in which workers met can remove it no more; another worker may have done so already.
-        let _ = std::fs::remove_dir_all(&seat.folder);
+        let _ = std::fs::remove_dir_all(&address.folder);
     }
     Ok(0)
 }

@@ -95,6 +95,30 @@ const LONG: &[(&str, &str)] = &[
 /// Functions with many parameters: file, function.
 const WIDE: &[(&str, &str)] = &[];
 
+/// Where words of the field are explained, with what was said in their place.
+const GLOSSARY: &str = "docs/development/glossary.md";
+
+/// Words that this project once had of its own, and the field's: see docs/development/glossary.md. This list only gets
+/// longer, and what it names stands in no file but that one.
+const OWN_WORDS: [(&str, &str); 16] = [
+    ("rainers on their own", "independent trainers"),
+    ("the way back", "the backward pass"),
+    ("no way back", "no backward pass"),
+    ("its way back", "its backward pass"),
+    ("puts out", "outputs"),
+    ("puts_out", "outputs"),
+    ("foretold", "predicted"),
+    ("foretell", "predict"),
+    ("leaves whom", "the egress report"),
+    ("standard way", "baseline"),
+    ("dealt out", "distributed, or assigned"),
+    ("deals out", "distributes, or assigns"),
+    ("first cache", "L1 cache"),
+    ("second cache", "L2 cache"),
+    ("housemate", "same process"),
+    ("lodger", "hosted trainer"),
+];
+
 /// A place that breaks a rule, with what an exception would have to name.
 struct Violation {
     place: String,
@@ -321,6 +345,29 @@ fn wide_functions(file: &Source) -> Vec<Violation> {
     wide.map(|one| violation(file, one.line, &one.name, &format!(" has {} parameters", one.parameters))).collect()
 }
 
+#[test]
+fn words_are_those_of_the_field() {
+    let mut found = Vec::new();
+    for extension in ["rs", "md", "py", "toml"] {
+        for file in files(&["."], extension).iter().filter(|file| !file.path.ends_with(GLOSSARY)) {
+            found.extend(own_words(file));
+        }
+    }
+    judge_pairs("Use the field's word; CONTRIBUTING.md says more.", &found, &[]);
+}
+
+fn own_words(file: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    // The list itself is no use of them.
+    let is_entry = |line: &str| line.trim_start().starts_with("(\"") && file.path.ends_with("tidy/main.rs");
+    for (line, text) in file.text.lines().enumerate().filter(|(_, text)| !is_entry(text)) {
+        let text = text.to_lowercase();
+        let used = OWN_WORDS.iter().filter(|(word, _)| text.contains(word));
+        found.extend(used.map(|(word, better)| violation(file, line, word, &format!(": the field says {better}"))));
+    }
+    found
+}
+
 /// Each rule finds what breaks it, or it would say nothing.
 #[test]
 fn every_rule_can_be_broken() {
@@ -344,6 +391,7 @@ fn every_rule_can_be_broken() {
     assert_eq!(short_deadlines(&test("let ends = threads(3, Duration::from_millis(30));")).len(), 1);
     assert_eq!(short_deadlines(&test(&["f(\"transport.deadline_s", "=0.5\")"].concat())).len(), 1);
     assert!(short_deadlines(&test("sleep(Duration::from_millis(5));\nthreads(1, Duration::from_secs(1))")).is_empty());
+    assert_eq!(own_words(&rust(&["/// The way ", "back.\nfn puts() {}\n"].concat())).len(), 1);
     let file = |path: &str, text: &str| Source::new(path, text);
     let round = [file("crates/x/src/a.rs", "use crate::b::B;"), file("crates/x/src/b.rs", "fn f(_: super::a::A) {}")];
     assert_eq!(circles("x", &round).len(), 2);

@@ -245,7 +245,7 @@ fn times_weight_apart<'a>(
     made
 }
 
-/// Turns `hidden`, which ReLU has put out, into the gradient of what went into it, where that of what came out is
+/// Turns `hidden`, which ReLU has output, into the gradient of what went into it, where that of what came out is
 /// `dz · W`; W is outputs × the width of `hidden`.
 ///
 /// # Panics

@@ -17,8 +17,8 @@ const BACK_ROWS: usize = 384;
 /// Rows whose gradients of weights are added up in one matrix before it is added to the others.
 const ROWS_OF_SUM: usize = 10 * BACK_ROWS;
 
-/// The way back through `G ↦ x · Wᵀ`, where the gradient G of what was put out is made from something else, and through
-/// a product of the same rows by a second matrix, of which the gradient stands somewhere.
+/// The backward pass through `G ↦ x · Wᵀ`, where the gradient G of what was output is made from something else, and
+/// through a product of the same rows by a second matrix, of which the gradient stands somewhere.
 #[derive(Clone, Copy)]
 pub(super) struct Back<'a> {
     /// The rows that were multiplied; rows × inputs.
@@ -118,7 +118,7 @@ impl Pieces<'_> {
         });
     }
 
-    /// The gradient of rows of which `first` is the first, from that of what they put out.
+    /// The gradient of rows of which `first` is the first, from that of what they output.
     fn to_rows<T: Value>(&self, (first, made): (usize, Span<'_>), (dx, store): (&mut [T], Store)) {
         let (at_once, inputs) = (self.by.rows_at_once(), self.back.x.columns());
         blocks_of(self.rooms, (dx, inputs), at_once, Access::from(store), |start, dx| {

@@ -288,7 +288,7 @@ pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
     told.then(|| unsafe { upper_halves_in_use() })
 }
 
-/// Asks the processor to bring the cache line of `data[index]` into its second cache. Does nothing where there is no
+/// Asks the processor to bring the cache line of `data[index]` into its L2 cache. Does nothing where there is no
 /// such instruction or no such element.
 ///
 /// Not into the first: that one has few places for lines on their way, which rows of several lines use up at once, and
@@ -313,7 +313,7 @@ pub(crate) fn prefetch_row<T>(rows: &[T], columns: usize, row: u32) {
     }
 }
 
-/// [`prefetch`] of `data[index]` into the first cache, since it is about to be written.
+/// [`prefetch`] of `data[index]` into the L1 cache, since it is about to be written.
 #[inline(always)]
 pub(crate) fn prefetch_for_writing<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -102,7 +102,7 @@ impl By {
     /// the processor has an instruction for it that pays. Else such rows are widened.
     pub fn of(matrices: impl IntoIterator<Item = Precision>) -> By {
         let is_short = matrices.into_iter().any(|precision| precision == Precision::Bf16);
-        let ways = [Words::Squares, Words::Pairs, Words::Values, Words::Eights];
+        let ways = [Words::AmxTiles, Words::Bf16Pairs, Words::F32x16, Words::F32x8];
         let ways = &ways[if is_short { 0 } else { 2 }..];
         ways.iter().find(|words| words.are_multiplied()).map_or(By::Library, |&words| By::Tiles(words))
     }
@@ -111,8 +111,8 @@ impl By {
     pub fn rows_at_once(self) -> usize {
         match self {
             By::Library => PRODUCT_ROWS,
-            By::Tiles(Words::Values | Words::Eights) => 192,
-            By::Tiles(Words::Pairs | Words::Squares) => 96,
+            By::Tiles(Words::F32x16 | Words::F32x8) => 192,
+            By::Tiles(Words::Bf16Pairs | Words::AmxTiles) => 96,
         }
     }
 
@@ -120,8 +120,8 @@ impl By {
     pub fn rows_of_gradient(self) -> usize {
         match self {
             By::Library => 512,
-            By::Tiles(Words::Values | Words::Eights) => 128,
-            By::Tiles(Words::Pairs | Words::Squares) => 256,
+            By::Tiles(Words::F32x16 | Words::F32x8) => 128,
+            By::Tiles(Words::Bf16Pairs | Words::AmxTiles) => 256,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Factor<'_> {
                     product(out, store, x, weight);
                 });
             }),
-            Factor::Tiles { words: words @ (Words::Values | Words::Eights), right, depth, columns } => {
+            Factor::Tiles { words: words @ (Words::F32x16 | Words::F32x8), right, depth, columns } => {
                 each_value!(x, |x| {
                     read_values(rooms, x, |x| {
                         let (out, left) = ((out, columns, store), LeftSide::Rows(x, depth));
@@ -169,7 +169,7 @@ impl Factor<'_> {
                     });
                 })
             }
-            Factor::Tiles { words: words @ (Words::Pairs | Words::Squares), right, depth, columns } => {
+            Factor::Tiles { words: words @ (Words::Bf16Pairs | Words::AmxTiles), right, depth, columns } => {
                 let (right, out) = ((right, words.of(depth)), (out, columns, store));
                 match x {
                     Values::Bf16(x) if depth == 2 * right.1 => {

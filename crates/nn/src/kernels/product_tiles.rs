@@ -31,13 +31,13 @@ const LANES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     /// `f32`, one each, sixteen at a time.
-    Values,
+    F32x16,
     /// `f32`, one each, eight at a time.
-    Eights,
+    F32x8,
     /// Two bfloat16 each.
-    Pairs,
+    Bf16Pairs,
     /// Two bfloat16 each, multiplied in squares of sixteen by sixteen: each sum has as many as whole squares have.
-    Squares,
+    AmxTiles,
 }
 
 /// Rows of a square, and words of each of them.
@@ -47,13 +47,13 @@ impl Words {
     /// Whether the processor has the instructions.
     fn can_be_multiplied(self) -> bool {
         match self {
-            Words::Values => has_avx512(),
-            Words::Eights => has_avx2_and_fma(),
-            Words::Pairs => has_pairs(),
+            Words::F32x16 => has_avx512(),
+            Words::F32x8 => has_avx2_and_fma(),
+            Words::Bf16Pairs => has_pairs(),
             #[cfg(target_arch = "x86_64")]
-            Words::Squares => has_amx(),
+            Words::AmxTiles => has_amx(),
             #[cfg(not(target_arch = "x86_64"))]
-            Words::Squares => false,
+            Words::AmxTiles => false,
         }
     }
 
@@ -61,33 +61,33 @@ impl Words {
     /// takes their place, which goes by the processor as well.
     pub fn are_multiplied(self) -> bool {
         match self {
-            Words::Values | Words::Eights => self.can_be_multiplied(),
-            Words::Pairs => multiplies_pairs(),
-            Words::Squares => multiplies_squares(),
+            Words::F32x16 | Words::F32x8 => self.can_be_multiplied(),
+            Words::Bf16Pairs => multiplies_pairs(),
+            Words::AmxTiles => multiplies_squares(),
         }
     }
 
     /// Columns of a panel.
     fn panel(self) -> usize {
         match self {
-            Words::Values | Words::Pairs => 4 * LANES,
-            Words::Squares => 2 * LANES,
-            Words::Eights => LANES,
+            Words::F32x16 | Words::Bf16Pairs => 4 * LANES,
+            Words::AmxTiles => 2 * LANES,
+            Words::F32x8 => LANES,
         }
     }
 
     /// How many values a word has.
     fn values(self) -> usize {
         match self {
-            Words::Values | Words::Eights => 1,
-            Words::Pairs | Words::Squares => 2,
+            Words::F32x16 | Words::F32x8 => 1,
+            Words::Bf16Pairs | Words::AmxTiles => 2,
         }
     }
 
     /// How many words a sum of so many products has.
     pub fn of(self, depth: usize) -> usize {
         let words = depth.div_ceil(self.values());
-        if self == Words::Squares { words.next_multiple_of(SQUARE) } else { words }
+        if self == Words::AmxTiles { words.next_multiple_of(SQUARE) } else { words }
     }
 
     /// Words of a right side of this depth and so many columns.
@@ -97,7 +97,7 @@ impl Words {
 
     /// Words of a left side that is made of so many rows by [`columns_to_left`].
     pub fn left_len(self, depth: usize, columns: usize) -> usize {
-        self.of(depth) * if self == Words::Squares { columns } else { stride_of(columns) }
+        self.of(depth) * if self == Words::AmxTiles { columns } else { stride_of(columns) }
     }
 }
 
@@ -117,7 +117,7 @@ fn word<T: Value>(low: T, high: T) -> f32 {
 #[inline(always)]
 fn join<T: Value>(words: &mut [f32], (low, high): (&[T], Option<&[T]>), of: Words) {
     match (of, high) {
-        (Words::Values | Words::Eights, _) => {
+        (Words::F32x16 | Words::F32x8, _) => {
             // As many as a vector has at a time: of one loop over all the compiler makes a call, which costs as much
             // as what it copies.
             for (to, low) in words.chunks_mut(LANES).zip(low.chunks(LANES)) {
@@ -127,10 +127,10 @@ fn join<T: Value>(words: &mut [f32], (low, high): (&[T], Option<&[T]>), of: Word
                 }
             }
         }
-        (Words::Pairs | Words::Squares, None) => {
+        (Words::Bf16Pairs | Words::AmxTiles, None) => {
             words.iter_mut().zip(low).for_each(|(to, low)| *to = word(*low, T::default()))
         }
-        (Words::Pairs | Words::Squares, Some(high)) => {
+        (Words::Bf16Pairs | Words::AmxTiles, Some(high)) => {
             for ((to, low), high) in words.iter_mut().zip(low).zip(high) {
                 *to = word(*low, *high);
             }
@@ -167,15 +167,15 @@ per_processor! {
             let width = count.next_multiple_of(LANES);
             let panel = &mut right[first * words..][..width * words];
             panel.fill(0.0);
-            // A few words of all columns before the next ones, so that what is written stays in the first cache.
+            // A few words of all columns before the next ones, so that what is written stays in the L1 cache.
             for (start, panel) in panel.chunks_mut(LANES * width).enumerate() {
                 for column in 0..count {
                     let row = &weight[(first + column) * depth..][..depth];
                     let row = &row[start * LANES * of.values()..];
                     for (to, values) in panel.chunks_exact_mut(width).zip(row.chunks(of.values())) {
                         to[column] = match of {
-                            Words::Values | Words::Eights => values[0],
-                            Words::Pairs | Words::Squares => word(values[0], values.get(1).copied().unwrap_or(0.0)),
+                            Words::F32x16 | Words::F32x8 => values[0],
+                            Words::Bf16Pairs | Words::AmxTiles => word(values[0], values.get(1).copied().unwrap_or(0.0)),
                         };
                     }
                 }
@@ -187,7 +187,7 @@ per_processor! {
 /// The left side of `xᵀ · y`, made in `left`, x being depth × columns.
 pub(super) fn columns_to_left<'a, T: Value>(left: &'a mut [f32], x: &[T], columns: usize, of: Words) -> LeftSide<'a> {
     #[cfg(target_arch = "x86_64")]
-    if of == Words::Squares {
+    if of == Words::AmxTiles {
         assert!(of.can_be_multiplied(), "the processor multiplies {of:?}");
         // SAFETY: the processor was asked.
         unsafe { amx::columns_to_rows(left, x, columns) }
@@ -305,7 +305,7 @@ pub(super) fn multiply_words(
         let (out, right) = ((out, columns, store == Store::Add), (right, words));
         // SAFETY: the processor was asked for the instructions, and all words and values are there, as asserted above.
         match of {
-            Words::Squares => unsafe { amx::multiply(out, left, right, coming) },
+            Words::AmxTiles => unsafe { amx::multiply(out, left, right, coming) },
             _ => unsafe { vectors::multiply(of, out, left, right, coming) },
         }
     }

@@ -132,7 +132,7 @@ fn add_proportions(
     });
 }
 
-/// The gradient of the proportions of a [`spread`] along a block, from the gradient of what it put out.
+/// The gradient of the proportions of a [`spread`] along a block, from the gradient of what it output.
 pub fn add_spread_gradient(
     compute: &mut Compute,
     gradient: &mut [f32],
@@ -145,7 +145,7 @@ pub fn add_spread_gradient(
     add_proportions(compute, gradient, along, inner);
 }
 
-/// The gradient of the proportions of a [`gather`] along a block, from the gradient of what it put out.
+/// The gradient of the proportions of a [`gather`] along a block, from the gradient of what it output.
 pub fn add_gather_gradient(
     compute: &mut Compute,
     gradient: &mut [f32],

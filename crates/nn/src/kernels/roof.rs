@@ -39,7 +39,7 @@ pub fn copy_picked(compute: &Compute, out: &mut [f32], width: usize, rows: &[f32
     });
 }
 
-/// The rows that [`sum_picked`] puts out for so many picks.
+/// The rows that [`sum_picked`] outputs for so many picks.
 pub fn sums_of(picks: usize) -> usize {
     picks.div_ceil(PICKS)
 }

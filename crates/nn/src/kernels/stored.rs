@@ -1,5 +1,5 @@
 //! Rows however they are stored, as `f32` while they are in the cache: kernels take slices of `f32`, and rows of
-//! [`Bf16`](crate::matrix::Bf16) are widened a few at a time into rooms that stay in the first cache, and rounded when
+//! [`Bf16`](crate::matrix::Bf16) are widened a few at a time into rooms that stay in the L1 cache, and rounded when
 //! they are put back.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl From<Store> for Access {
     }
 }
 
-/// How many values are widened at once: with those of two other matrices they fill the first cache.
+/// How many values are widened at once: with those of two other matrices they fill the L1 cache.
 const BLOCK: usize = 2048;
 
 /// As many rows of this width as fill a block.

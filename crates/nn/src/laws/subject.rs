@@ -138,7 +138,7 @@ impl Subject {
         let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx) };
         layer.add_close_gradients(at, &mut g, input, &dz);
         layer.close_adjoint(at, &mut dz, wanted);
-        // Where messages have no parameters, nobody reads rows and messages on the way back.
+        // Where messages have no parameters, nobody reads rows and messages in the backward pass.
         let [unread, unread_halo] = [&messages[0], &messages[1]].map(spoiled);
         let [unread_x, unread_x_halo] = [&x[0], &x[1]].map(spoiled);
         let is_read = layer.message_has_parameters();

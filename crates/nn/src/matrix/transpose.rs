@@ -1,14 +1,14 @@
 //! Compressed rows in the order of their columns.
 //!
 //! A counting sort over all columns waits for memory twice an entry: for its column's counter, and for the place that
-//! this says. Here entries are first dealt out to buckets of columns that follow each other, from front to back, and
+//! this says. Here entries are first distributed to buckets of columns that follow each other, from front to back, and
 //! each bucket is sorted while it lies in a cache, on all threads of the pool. Takes 8 bytes an entry meanwhile.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Buckets at most, so that the lines that each of them is written to lie in a first cache.
+/// Buckets at most, so that the lines that each of them is written to lie in an L1 cache.
 const BUCKETS: usize = 256;
 
 /// Columns of a bucket at least.

@@ -18,7 +18,7 @@ pub struct Conditions {
     /// The uplink of the aggregator, and behind it those of trainers.
     pub links: Vec<LinkShape>,
     /// The trainer that lives in the aggregator's process: nothing that the two say crosses a link.
-    pub guest: Option<usize>,
+    pub hosted: Option<usize>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
 }
@@ -76,7 +76,7 @@ mod tests {
             correction_speed: 1.0,
             verdict: Duration::ZERO,
             links: Vec::new(),
-            guest: None,
+            hosted: None,
             faults,
         };
         let all = conditions(vec![

@@ -1,4 +1,4 @@
-//! Trainers on their own: each takes steps on its own rows, and every so often the mean of their models stands for all.
+//! Independent trainers: each takes steps on its own rows, and every so often the mean of their models stands for all.
 //!
 //! Nothing here sends, waits or looks at a clock. An [`Aggregator`] and each [`Trainer`] are told what has happened and
 //! when, and say what is to be done about it. What tells them is either a queue of simulated events

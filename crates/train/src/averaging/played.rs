@@ -34,7 +34,7 @@ pub struct Played {
     /// Which trainers were there at the end.
     pub present: Vec<bool>,
     /// The one that lives in the aggregator's process.
-    pub guest: Option<usize>,
+    pub hosted: Option<usize>,
 }
 
 impl Played {
@@ -52,7 +52,7 @@ impl Played {
             lanes: vec![Vec::new(); trainers],
             most_queued: 0,
             present: (0..trainers).map(|trainer| !conditions.is_absent_at_first(trainer)).collect(),
-            guest: conditions.guest,
+            hosted: conditions.hosted,
         };
         let came = link::sizes_from_trainer(&FromTrainer::Came { steps_of_epoch: 0, rows: 0.0 });
         played.enter(&[(false, came)]);
@@ -69,7 +69,7 @@ impl Played {
 
     /// Enters frames that the aggregator sends each trainer that is there and does not live with it, or gets from it.
     fn enter(&mut self, said: &[(bool, Vec<(Tag, usize)>)]) {
-        let afar = |rank: &usize| self.present[rank - 1] && self.guest != Some(rank - 1);
+        let afar = |rank: &usize| self.present[rank - 1] && self.hosted != Some(rank - 1);
         for rank in (1..self.sent.len()).filter(afar) {
             for (is_told, frames) in said {
                 let (from, to) = if *is_told { (AGGREGATOR, rank) } else { (rank, AGGREGATOR) };

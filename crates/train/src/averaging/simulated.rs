@@ -187,7 +187,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             lanes: self.places.into_iter().map(|place| place.lane.ends(end)).collect(),
             most_queued: self.most_queued,
             present,
-            guest: self.conditions.guest,
+            hosted: self.conditions.hosted,
         }
     }
 
@@ -199,7 +199,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
 
     /// Whether both are in the aggregator's process.
     fn stays(&self, (from, to): (usize, usize)) -> bool {
-        from.min(to) == AGGREGATOR && self.conditions.guest.is_some_and(|guest| guest + 1 == from.max(to))
+        from.min(to) == AGGREGATOR && self.conditions.hosted.is_some_and(|hosted| hosted + 1 == from.max(to))
     }
 
     /// When these frames, which `from` sends now, will all be there.

@@ -132,7 +132,7 @@ fn terms(trainers: usize, interval: Pace, limit: Pace) -> Terms {
 fn conditions(speeds: &[f64]) -> Conditions {
     let link = LinkShape { latency: Duration::from_millis(10), bits_per_second: 8e6 };
     Conditions {
-        guest: None,
+        hosted: None,
         speeds: speeds.to_vec(),
         correction_speed: 1.0,
         verdict: Duration::ZERO,

@@ -68,7 +68,7 @@ keys! {
     "partition.balance_edges": "multilevel, super_node, streaming: also balances the edges that end at a part's nodes \
         (false)",
     "partition.imbalance": "multilevel, super_node, streaming: how much larger than the mean a part may be (0.05)",
-    "partition.clusters": "super_node: clusters dealt out to parts (0: 15,000, or a 64th of the nodes)",
+    "partition.clusters": "super_node: clusters assigned to parts (0: 15,000, or a 64th of the nodes)",
     "partition.clusterer": "super_node: makes clusters by multilevel | streaming (multilevel)",
     "partition.rule": "super_node, streaming: streaming places nodes by clusters | fennel | ldg (clusters)",
     "partition.passes": "super_node, streaming: times streaming goes through the edges (10)",
@@ -89,7 +89,7 @@ keys! {
     "model.bases": "rgcn: of how many bases relations are mixed, 0: a weight for each relation (0)",
     "model.dropout": "share of each layer's input values dropped in training (0.3)",
     "model.norm": "none | layer | batch: LayerNorm after hidden layers, or BatchNorm over the rows of all workers \
-        (of each by itself with train.sync_every or trainers on their own), with running statistics in evaluations \
+        (of each by itself with train.sync_every or independent trainers), with running statistics in evaluations \
         (layer)",
     "model.activation": "relu | prelu, whose slope below 0 is learned (relu)",
     "model.jumping_knowledge": "none | last | cat | max: what a linear map behind the last layer reads: the last \
@@ -125,7 +125,7 @@ keys! {
     "train.horizon": "the end, of each stage, that train.lr_schedule and ramps of messages run towards, such as \
         [\"200 epochs\"]; behind it they stay as they ended; `resume` with another end keeps that of before, and \
         train.horizon=[] spreads them anew ([]: the end of the stage: train.epochs, schedule.rounds or schedule.limit)",
-    "train.recompute": "without batches: make rows, folds and messages that the way back reads again rather than \
+    "train.recompute": "without batches: make rows, folds and messages that the backward pass reads again rather than \
         keep them; less memory, same bits (false)",
     "train.precision": "f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes \
         little more than half the memory, and where the processor multiplies it half to two thirds of the time \
@@ -153,7 +153,7 @@ keys! {
         each class were taken for which, with each checkpoint and at the end: what summary.json has of parts and \
         classes (true)",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
-    "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of trainers on their own \
+    "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of independent trainers \
         (averaging, psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and \
         train.eval_every count epochs (0)",
     "batch.kind": "neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes \
@@ -164,7 +164,7 @@ keys! {
     "batch.redraw": "neighbours: batches after which neighbours are drawn anew (1): more keep rows longer",
     "batch.ahead": "neighbours: batches that are sampled, and whose rows travel, ahead of the one at work (2)",
     "schedule.kind": "synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: \
-        trainers on their own, whose models are averaged (synchronous)",
+        independent trainers, whose models are averaged (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined, ggs: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",
     "schedule.late": "averaging, pipelined: what crosses where messages are products with weights: rows, products \
@@ -216,9 +216,9 @@ keys! {
         exact (none)",
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
     "transport.kind": "threads | processes | mpi | simulated: workers of one process; or a process each, which the \
-        program starts and watches, or those of mpirun; or trainers on their own by a clock that jumps from event to \
+        program starts and watches, or those of mpirun; or independent trainers by a clock that jumps from event to \
         event (threads)",
-    "transport.deadline_s": "seconds a worker waits for another, and a step of trainers on their own may take (60)",
+    "transport.deadline_s": "seconds a worker waits for another, and a step of independent trainers may take (60)",
     "transport.start_deadline_s": "the same before the first round, while others may still read and cut data (600)",
     "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",
     "transport.shape_sleeps": "the link model really waits (false: virtual clock)",

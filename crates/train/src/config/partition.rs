@@ -36,7 +36,7 @@ pub struct PartitionConfig {
     /// The column of parts for `given`: of `file` where that is a table, else of the node table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// How many clusters `super_node` deals out; 0 stands for 15,000, or a 64th of the nodes where that is less.
+    /// How many clusters `super_node` assigns; 0 stands for 15,000, or a 64th of the nodes where that is less.
     pub clusters: u32,
     /// What `super_node` clusters by: `multilevel` or `streaming`.
     pub clusterer: String,

@@ -12,7 +12,7 @@ use super::pace::{Pace, Span};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScheduleConfig {
-    /// `synchronous`, `pipelined`, `lazy`; `averaging`, `psgd_pa`, `llcg` with trainers on their own; `ggs`.
+    /// `synchronous`, `pipelined`, `lazy`; `averaging`, `psgd_pa`, `llcg` with independent trainers; `ggs`.
     pub kind: String,
     /// Synchronous: whether the first layer's halo, which never changes, is fetched once and kept.
     pub cache_inputs: bool,

@@ -30,14 +30,14 @@ pub struct TrainConfig {
     /// Rounds over which the rate first rises.
     pub warmup: u32,
     /// The end that falling rates and ramps of messages run towards, of each stage, the last for all further ones:
-    /// epochs, and of trainers on their own steps or a time as well. Empty: the end of the stage. A run that is resumed
+    /// epochs, and of independent trainers steps or a time as well. Empty: the end of the stage. A run that is resumed
     /// with another end keeps that of before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub horizon: Vec<Pace>,
     /// The largest norm of the gradient; 0 for none.
     pub clip: f32,
-    /// Whether rows and folds that the way back could read are made again rather than kept: less memory, more time, and
-    /// the same bits.
+    /// Whether rows and folds that the backward pass could read are recomputed rather than kept (activation
+    /// checkpointing): less memory, more time, and the same bits.
     pub recompute: bool,
     /// How features, rows between layers and their gradients are stored.
     pub precision: Stored,

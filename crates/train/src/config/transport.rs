@@ -125,7 +125,7 @@ pub enum TransportKind {
     Processes,
     /// Processes of an MPI job.
     Mpi,
-    /// One thread and a clock that jumps from one event to the next; for trainers on their own.
+    /// One thread and a clock that jumps from one event to the next; for independent trainers.
     Simulated,
 }
 

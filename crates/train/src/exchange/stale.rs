@@ -1,4 +1,4 @@
-//! Rows that nobody waits for: trainers on their own tell each other theirs every so many means, and fold what has
+//! Rows that nobody waits for: independent trainers tell each other theirs every so many means, and fold what has
 //! come.
 //!
 //! A refresh is sent by the first pass after a mean was taken up, layer by layer, so that all trainers' rows come from

@@ -176,7 +176,7 @@ impl Agreement for SummedGradients {
     }
 }
 
-/// A trainer on its own agrees with nobody: its gradient is that of its own rows, as if it were the only worker.
+/// An independent trainer agrees with nobody: its gradient is that of its own rows, as if it were the only worker.
 struct Nobody;
 
 impl Agreement for Nobody {

@@ -1,4 +1,4 @@
-//! A worker that meets nobody as a trainer on its own, and as the judge of means.
+//! A worker that meets nobody as an independent trainer, and as the judge of means.
 
 use laconic_wire::{Frame, Rank};
 

@@ -46,11 +46,11 @@ pub struct Progress {
     pub unjudged: Option<RoundReport>,
     /// What the clocks of controllers show.
     pub clocks: Clocks,
-    /// What trainers on their own had done when the last mean was taken.
+    /// What independent trainers had done when the last mean was taken.
     pub averaged: Option<Averaged>,
 }
 
-/// What trainers on their own had done when a mean was taken.
+/// What independent trainers had done when a mean was taken.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Averaged {
@@ -172,7 +172,7 @@ pub struct Counters {
     /// What the clocks of controllers show.
     #[serde(default)]
     pub clocks: Clocks,
-    /// What trainers on their own had done.
+    /// What independent trainers had done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averaged: Option<Averaged>,
 }

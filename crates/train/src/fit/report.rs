@@ -23,14 +23,14 @@ pub struct RoundReport {
     pub bytes: Option<u64>,
     /// Seconds that the round took on this worker; on the link model's clock, where there is one.
     pub seconds: f64,
-    /// Whose models this is the mean of, where trainers are on their own: the numbers of their parts.
+    /// Whose models this is the mean of, where trainers are independent: the numbers of their parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<u32>,
-    /// Seconds on the link model's clock since the start, where there is one; of trainers on their own, since these
+    /// Seconds on the link model's clock since the start, where there is one; of independent trainers, since these
     /// went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<f64>,
-    /// On the same clock, when the verdict on a mean of trainers on their own came.
+    /// On the same clock, when the verdict on a mean of independent trainers came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<f64>,
 }

@@ -22,8 +22,8 @@ use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
 use crate::pass::inputs::Inputs;
-use crate::pass::narrowed::Narrowed;
 use crate::pass::network::Pass;
+use crate::pass::required_rows::RequiredRows;
 use crate::pass::reveal::Reveal;
 use crate::pass::walk::{PassContext, Walk};
 use crate::plan::Reader;
@@ -55,8 +55,8 @@ pub struct Fit<'a> {
     /// The rows that rounds run over.
     batches: Box<dyn Batches>,
     task: Box<dyn Task>,
-    /// Which rows evaluations put out, where not all.
-    asked: Option<Narrowed>,
+    /// Which rows evaluations output, where not all.
+    asked: Option<RequiredRows>,
     /// The memory of passes over all own rows: evaluations, and rounds of full batches.
     pass: Pass,
     gradient: Vec<f32>,
@@ -93,7 +93,7 @@ impl<'a> Fit<'a> {
         let graph = worker.whole_graph();
         let rows = graph.nodes.ids.len();
         let rows = worker.plan.rows_put_out(at.stage, Reader::Figures, rows, &worker.within.evaluation);
-        let asked = Narrowed::new(graph, &rows, false);
+        let asked = RequiredRows::new(graph, &rows, false);
         Ok(Fit { batches, asked, ..Fit::without_rounds(worker, at, material)? })
     }
 
@@ -153,7 +153,7 @@ impl<'a> Fit<'a> {
     fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
         let TrainConfig { seed, recompute, precision, .. } = worker.plan.config.train;
         let precision = precision.into();
-        // What is put together for the last layer is read on the whole way back, and without one nothing is kept.
+        // What is put together for the last layer is read in the whole backward pass, and without one nothing is kept.
         let recompute = recompute && training && self.network().joined().is_none();
         PassContext {
             round,
@@ -382,8 +382,8 @@ impl<'a> Fit<'a> {
         }
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
-        let narrowed = self.asked.as_ref().filter(|_| asked);
-        let mut walk = Walk { peers: &mut peers, graph, narrowed, network, p, inputs, context };
+        let required_rows = self.asked.as_ref().filter(|_| asked);
+        let mut walk = Walk { peers: &mut peers, graph, required_rows, network, p, inputs, context };
         // Where training is in batches for its memory's sake, evaluations must not ask for more.
         unless_files_changed(if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) })
     }
@@ -404,7 +404,7 @@ impl<'a> Fit<'a> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, inputs) = (&mut self.pass, &self.inputs);
         let (mut peers, graph) = worker.split();
-        let walk = &mut Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context };
+        let walk = &mut Walk { peers: &mut peers, graph, required_rows: None, network, p: parameters, inputs, context };
         unless_files_changed(pass.forward(walk))?;
         Ok(Some(pass))
     }

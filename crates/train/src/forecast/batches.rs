@@ -135,18 +135,18 @@ mod tests {
 
     /// Draws of distinct neighbours on a ring, whose rows overlap as little as any graph's, reach no more.
     #[test]
-    fn batches_of_a_graph_reach_no_more_nodes_than_is_foretold() {
+    fn batches_of_a_graph_reach_no_more_nodes_than_are_predicted() {
         let key = laconic_key::Key::new(5, laconic_key::Purpose::Test);
         let (nodes, degree, fanout) = (3000u64, 12, 4usize);
         let mut level: Vec<u64> = (0..60).map(|seed| key.with(seed).below(nodes)).collect();
-        let foretold = widths(&[Some(fanout), Some(fanout)], level.len(), (nodes as usize, nodes as usize * degree));
-        for expected in foretold[..2].iter().rev() {
+        let predicted = widths(&[Some(fanout), Some(fanout)], level.len(), (nodes as usize, nodes as usize * degree));
+        for expected in predicted[..2].iter().rev() {
             let of = |node: u64| (0..fanout as u64).map(move |edge| key.with(node).with(edge).below(nodes));
             let mut next: Vec<u64> = level.iter().flat_map(|&node| of(node).chain([node])).collect();
             next.sort_unstable();
             next.dedup();
             let (found, expected) = (next.len() as f64, *expected as f64);
-            assert!(found <= 1.05 * expected && expected < 1.2 * found, "{found} nodes, {expected} foretold");
+            assert!(found <= 1.05 * expected && expected < 1.2 * found, "{found} nodes, {expected} predicted");
             level = next;
         }
     }

@@ -56,7 +56,7 @@ pub enum Work {
 pub enum Moment {
     /// On the way to the loss.
     Forward,
-    /// On the way back.
+    /// In the backward pass.
     Backward,
     /// Once for the whole network: the loss, and the step.
     Step,
@@ -82,7 +82,7 @@ pub struct Item {
 struct Size {
     /// Rows that it reads.
     read: f64,
-    /// Rows that it puts out.
+    /// Rows that it outputs.
     rows: f64,
     /// Edges into these.
     edges: f64,
@@ -177,7 +177,7 @@ impl Seen {
         let of = |steps: usize| self.within.get(steps).copied().filter(|_| steps < narrow).unwrap_or(self.all);
         let size = |layer: usize| {
             let (steps, first) = (layers - 1 - layer, layer == 0);
-            // Of inputs that no other layer has put out nothing is counted but what is read of them.
+            // Of inputs that no other layer has output nothing is counted but what is read of them.
             let read = if first && keeps_fold(stage) { of(steps) } else { of(steps + 1) };
             let Count { nodes, edges } = of(steps);
             Size { read: read.nodes as f64, rows: nodes as f64, edges: edges as f64 }
@@ -190,12 +190,12 @@ impl Seen {
 /// what crosses between them.
 ///
 /// # Errors
-/// If a round is not a pass over all rows: in batches, of links, or of trainers on their own.
+/// If a round is not a pass over all rows: in batches, of links, or of independent trainers.
 pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
     let refused = [
         (plan.batching.is_some(), "batch.size: a round is a batch"),
         (plan.links.is_some(), "task.kind: a round scores pairs of nodes"),
-        (plan.trainers.is_some(), "schedule.kind: trainers on their own have no rounds together"),
+        (plan.trainers.is_some(), "schedule.kind: independent trainers have no rounds together"),
     ];
     if let Some((_, why)) = refused.iter().find(|(is, _)| *is) {
         return Err(TrainError::config(format!("{why}, and the bound is that of passes over all rows")));
@@ -252,7 +252,7 @@ impl RoundOf<'_> {
     fn products(&mut self, index: usize, layer: &dyn Layer) {
         let (mut forward, mut backward) = (0.0, 0.0);
         for product in layer.products() {
-            // Of rows that are put out, though many a layer makes messages of all that it reads: sums of these can be
+            // Of rows that are output, though many a layer makes messages of all that it reads: sums of these can be
             // multiplied as well.
             let flops = 2.0 * self.sizes[index].rows * product.values as f64;
             forward += flops;

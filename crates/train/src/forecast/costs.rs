@@ -37,14 +37,14 @@ pub struct Costs {
     pub dearer_than_exact: Option<[u64; 2]>,
     /// What is unusual about the data.
     pub notes: Vec<String>,
-    /// What is known of means, where workers are trainers on their own.
+    /// What is known of means, where workers are independent trainers.
     pub averaging: Option<Means>,
     /// What features and classes are called.
     pub about: About,
     evaluator: Evaluator,
 }
 
-/// Means of trainers on their own: worker 0 is their aggregator, behind it stands a trainer for each part.
+/// Means of independent trainers: worker 0 is their aggregator, behind it stands a trainer for each part.
 pub struct Means {
     /// How many a run takes, over all stages; `None` where nobody knows.
     pub number: Option<u64>,
@@ -221,7 +221,7 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
     })
 }
 
-/// What trainers on their own would send and take, each from its part, and their aggregator, from all of them.
+/// What independent trainers would send and take, each from its part, and their aggregator, from all of them.
 fn costs_of_trainers(
     trainers: &TrainersPlan,
     names: (&Members, &Config),
@@ -236,8 +236,8 @@ fn costs_of_trainers(
         TrainersHalo::None => Vec::new(),
         TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
     };
-    let guest = trainers.guest(&parts)?;
-    let forecast = TrainersForecast::of(plan, (&of_epoch, guest), &meeting, None)?;
+    let hosted = trainers.hosted(&parts)?;
+    let forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meeting, None)?;
     let mut workers = Vec::new();
     for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
         let outline = Shapes::outline(part, plan.self_loops);

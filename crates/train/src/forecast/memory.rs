@@ -266,7 +266,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     memory
 }
 
-/// Bytes of what layers that leave out some of `rows` fold and put out in rounds: it may be too small for evaluations,
+/// Bytes of what layers that leave out some of `rows` fold and output in rounds: it may be too small for evaluations,
 /// and stays beside theirs.
 fn left_beside(rows: usize, put_out: &[usize], (stage, precision): (&Stage, Precision)) -> usize {
     let units = stage.network.units();
@@ -278,11 +278,11 @@ fn left_beside(rows: usize, put_out: &[usize], (stage, precision): (&Stage, Prec
         let of_folds = if folds(index) { unit.layer.fold_width() * precision.bytes() } else { 0 };
         of_output(index) * unit.layer.outputs() + of_folds
     };
-    let narrowed = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
-    narrowed.map(|(unit, of)| of * each(unit)).sum()
+    let required_rows = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
+    required_rows.map(|(unit, of)| of * each(unit)).sum()
 }
 
-/// How many rows each layer of a stage puts out for a round or for an evaluation; at most, where nobody has looked who
+/// How many rows each layer of a stage outputs for a round or for an evaluation; at most, where nobody has looked who
 /// reads what over how many edges. All of them where the stage is to hand rows on.
 fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage, reader: Option<Reader>) -> Vec<usize> {
     let (rows, [train, others @ ..]) = (shapes.rows, shapes.split_rows);
@@ -309,13 +309,13 @@ fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage, reader: Option<Reader>) 
 fn narrowed_edges(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let edges = shapes.edges.iter().sum::<usize>() as f64;
     let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
-    let narrowed = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
+    let required_rows = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
     let of = |(unit, &rows): (&Unit, &usize)| {
         let numbers = if plan.weighted || unit.layer.reads_positions() { 2 } else { 1 };
         let share = rows as f64 / shapes.rows.max(1) as f64;
         numbers * FLOAT * (edges * share) as usize + 8 * (shapes.rows + shapes.halo_rows())
     };
-    narrowed.map(of).sum()
+    required_rows.map(of).sum()
 }
 
 /// Training rows, and how many of them a round runs over, at most but for rare draws.

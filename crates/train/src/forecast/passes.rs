@@ -3,7 +3,7 @@
 use laconic_nn::{Layer, Nodes, Precision};
 
 use crate::pass::spare::{LENT, widest};
-use crate::pass::walk::{puts_out_folds, reads_weighted_rows, undivided};
+use crate::pass::walk::{outputs_replace_folds, reads_weighted_rows, undivided};
 use crate::schedule::Stage;
 
 /// Whether messages are rows and nothing else, whatever the nodes.
@@ -52,7 +52,7 @@ impl Held {
         }
     }
 
-    /// The gradient that the way back starts from: made in `f32`, and stored as the others are.
+    /// The gradient that the backward pass starts from: made in `f32`, and stored as the others are.
     fn start_back(&mut self, values: usize) {
         self.take_exact(values);
         if self.precision != Precision::F32 {
@@ -82,14 +82,14 @@ struct Sizes {
     x: usize,
     /// Messages that are not these.
     messages: usize,
-    /// Folds that are not what it puts out.
+    /// Folds that are not what it outputs.
     folded: usize,
     z: usize,
     /// Whether it folds anything in the pass.
     folds: bool,
-    /// Whether it puts out its folds themselves.
+    /// Whether it outputs its folds themselves.
     in_place: bool,
-    /// Whether messages have parameters, so that the way back reads them.
+    /// Whether messages have parameters, so that the backward pass reads them.
     live: bool,
     /// Whether its end reads own rows, and so has a gradient for them.
     reads_rows: bool,
@@ -97,14 +97,14 @@ struct Sizes {
     undivided: bool,
 }
 
-/// How a pass keeps what its way back could read.
+/// How a pass keeps what its backward pass could read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
     /// All of it.
     All,
     /// What cannot be made again (`train.recompute`).
     Least,
-    /// Nothing: there is no way back.
+    /// Nothing: there is no backward pass.
     Nothing,
 }
 
@@ -113,7 +113,7 @@ pub(super) enum Keeping {
 pub(super) struct Over<'a> {
     /// Own rows that it runs over.
     pub rows: usize,
-    /// How many of them each layer puts out.
+    /// How many of them each layer outputs.
     pub put_out: &'a [usize],
     /// Kept copies of others' rows, of which messages are made.
     pub copies: usize,
@@ -146,13 +146,13 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
     let room = |values: usize| if LENT * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
-        // The first reads inputs of as many rows as it puts out.
+        // The first reads inputs of as many rows as it outputs.
         let (read, put_out) = (put_out[index.saturating_sub(1)], put_out[index]);
         let undivided = !crosses && read == put_out && undivided(&stage.network, index).is_some();
         let folds = layer.message_width() > 0 && (index > 0 || live) && !undivided;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
-        let in_place = puts_out_folds(layer);
+        let in_place = outputs_replace_folds(layer);
         Sizes {
             x: if index > 0 { room(read * layer.inputs()) } else { 0 },
             messages: if made { room(read * layer.message_width()) } else { 0 },
@@ -193,8 +193,8 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
     }
 }
 
-/// The most bytes of the messages of `halo` rows and of their gradients: what the way back reads stays until it has
-/// been read, and memory goes from one matrix to the next.
+/// The most bytes of the messages of `halo` rows and of their gradients: what the backward pass reads stays until it
+/// has been read, and memory goes from one matrix to the next.
 pub(super) fn most_halo_bytes(halo: usize, (stage, precision): (&Stage, Precision), keeping: Keeping) -> usize {
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let messages = |(index, layer): (usize, &dyn Layer)| {
@@ -310,7 +310,7 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
     }
 }
 
-/// From the gradient of what a unit puts out to that of its folds, which this says the values of, and that of its rows
+/// From the gradient of what a unit outputs to that of its folds, which this says the values of, and that of its rows
 /// where its end reads them.
 fn gradient_of_folds(of: &Sizes, held: &mut Held) -> usize {
     held.take(if of.reads_rows { of.x } else { 0 });
@@ -343,7 +343,7 @@ fn return_messages(of: &Sizes, makes_again: bool, of_folds: usize, held: &mut He
 mod tests {
     use super::*;
 
-    /// Three units of which all rows are as wide, on one worker, whose messages are rows; the last puts out half.
+    /// Three units of which all rows are as wide, on one worker, whose messages are rows; the last outputs half.
     fn unit(x: usize, z: usize) -> Sizes {
         Sizes {
             x,
@@ -382,7 +382,7 @@ mod tests {
         let heads =
             |x: usize| Sizes { x, messages: 100, z: 10, folds: true, live: true, reads_rows: false, ..unit(100, 0) };
         assert_eq!(most(&[heads(0), heads(10)], Keeping::All), 4 * 100 + 4 * 10 + 100);
-        // Heads side by side, whose folds are what is put out: m0, z0, x1, m1, z1, x2, m2 and z2; dz2, dm2 and the wide
+        // Heads side by side, whose folds are what is output: m0, z0, x1, m1, z1, x2, m2 and z2; dz2, dm2 and the wide
         // dx2 are new.
         let beside = |x: usize, z: usize| Sizes { messages: z, folded: 0, z, in_place: true, ..heads(x) };
         let sizes = [beside(0, 100), beside(100, 100), beside(100, 10)];

@@ -76,7 +76,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
     Ok(())
 }
 
-/// Enters what trainers on their own send each other of their stages' inputs.
+/// Enters what independent trainers send each other of their stages' inputs.
 ///
 /// # Errors
 /// If a codec cannot be made.
@@ -93,7 +93,7 @@ pub fn forecast_inputs(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
     Ok(())
 }
 
-/// Enters what a trainer on its own tells others of its rows after each of these means, where nobody waits for them.
+/// Enters what an independent trainer tells others of its rows after each of these means, where nobody waits for them.
 ///
 /// # Errors
 /// If a codec cannot be made.

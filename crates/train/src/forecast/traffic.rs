@@ -45,7 +45,7 @@ pub fn forecast_worker(
     book.close()
 }
 
-/// Enters what a trainer on its own sends others, where they exchange what stages begin with.
+/// Enters what an independent trainer sends others, where they exchange what stages begin with.
 ///
 /// # Errors
 /// If a codec cannot be made.

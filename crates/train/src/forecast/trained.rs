@@ -1,4 +1,4 @@
-//! What trainers on their own learn from, as far as it can be known before they start.
+//! What independent trainers learn from, as far as it can be known before they start.
 
 use laconic_graph::dataset::Split;
 use laconic_graph::given::GivenCounts;

@@ -1,4 +1,4 @@
-//! What trainers on their own and their aggregator will send: to the byte where steps decide when means are taken, and
+//! What independent trainers and their aggregator will send: to the byte where steps decide when means are taken, and
 //! at most where time does, as long as nobody fails.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::plan::{Plan, ROUNDS_MAX};
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Evaluator;
 
-/// What a run of trainers on their own will cost, before it starts.
+/// What a run of independent trainers will cost, before it starts.
 pub struct TrainersForecast {
     /// What the aggregator, of rank 0, and each trainer behind it will send.
     pub books: Vec<Ledger>,
@@ -49,7 +49,7 @@ impl TrainersForecast {
         }
     }
 
-    /// For trainers with epochs of so many steps, of which the `guest` lives in the aggregator's process; `exchanged`
+    /// For trainers with epochs of so many steps, of which `hosted` runs in the aggregator's process; `exchanged`
     /// are the shapes of those who exchange stages' inputs. Where a run goes on from a snapshot, what it sends from
     /// then on: all that trainers tell each other before stages, what finished stages have chosen, and the means left.
     ///
@@ -57,13 +57,13 @@ impl TrainersForecast {
     /// If a codec cannot be made, or means are too many to be numbered.
     pub fn of(
         plan: &Plan,
-        (of_epoch, guest): (&[u64], Option<usize>),
+        (of_epoch, hosted): (&[u64], Option<usize>),
         exchanged: &[Shapes],
         from: Option<&Snapshot>,
     ) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
         let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
-        let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
+        let of = plan.trainers.as_ref().expect("a plan of independent trainers");
         let form = |(index, stage): (usize, &Stage)| {
             Ok(Form::of(Changes::of(plan, index, Rank(0))?.as_ref(), stage.network.len()))
         };
@@ -81,7 +81,7 @@ impl TrainersForecast {
             return Err(TrainError::config(format!("schedule.interval and schedule.limit: {what}")));
         }
         // Who lives with the aggregator says nothing that crosses.
-        let afar: Vec<usize> = (0..trainers).filter(|trainer| Some(*trainer) != guest).collect();
+        let afar: Vec<usize> = (0..trainers).filter(|trainer| Some(*trainer) != hosted).collect();
         stages.iter().for_each(|stage| forecast_stage(stage, &afar, &mut books));
         let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
         let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();

@@ -92,7 +92,7 @@ pub fn covering(members: &Members) -> Vec<Settings> {
 ///   sent.
 /// - Two compute threads, no overlap, and both, change no bit of the parameters.
 /// - A run that crashed half-way and was resumed from its checkpoint ends with the same parameters as one that did not;
-///   but for trainers on their own, of whom no checkpoint knows what their optimisers remember.
+///   but for independent trainers, of whom no checkpoint knows what their optimisers remember.
 ///
 /// Settings that no second run reads alike, such as ramps over elapsed time, are none of these methods.
 ///

@@ -264,7 +264,7 @@ fn copied_head(rows: Rows<'_>, count: usize) -> Option<Operand> {
 }
 
 impl BatchPass {
-    /// The rows that the network puts out for the batch's seeds, and the gradient by them that
+    /// The rows that the network outputs for the batch's seeds, and the gradient by them that
     /// [`BatchPass::backward`] starts from.
     pub fn outputs(&mut self) -> (&mut Matrix, &Matrix) {
         (&mut self.gradient, &self.tapes.last().expect("a network has layers").z)

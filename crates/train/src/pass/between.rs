@@ -25,7 +25,7 @@ pub(super) struct Between<'a> {
     pub p: &'a [f32],
     pub context: PassContext,
     pub index: usize,
-    /// What each row that it puts out is multiplied by, where the next unit's messages are these rows.
+    /// What each row that it outputs is multiplied by, where the next unit's messages are these rows.
     pub weight: Option<&'a [f32]>,
 }
 

@@ -138,7 +138,7 @@ fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds
     Ok(Folds::Messages(messages))
 }
 
-/// Folds and closes piece after piece, and sets `out` to what the next unit reads, of the rows that this one puts out.
+/// Folds and closes piece after piece, and sets `out` to what the next unit reads, of the rows that this one outputs.
 fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Folds<'_>), out: &mut Matrix) {
     let unit = &walk.network.units()[index];
     let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);

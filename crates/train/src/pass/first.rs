@@ -28,7 +28,7 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(0).layer.clone()], graph.nodes);
         let FirstInputs { own, folded, halo, refolding, refolded, nothing } = &mut self.first;
         let tape = &mut self.tapes[0];
-        let in_place = walk.puts_out_folds(0);
+        let in_place = walk.outputs_replace_folds(0);
         if in_place {
             self.spare.take(&mut tape.z);
         }
@@ -79,7 +79,7 @@ impl Pass {
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
         let (Tape { near, z, .. }, returning) = (&mut self.tapes[0], &mut self.returning);
-        let (in_place, makes_messages_again) = (walk.puts_out_folds(0), walk.makes_messages_again(0));
+        let (in_place, makes_messages_again) = (walk.outputs_replace_folds(0), walk.makes_messages_again(0));
         let (dropout, after_fold) = dropouts(walk);
         let (ids, rows, halo_ids) = (nodes.ids, nodes.ids.len(), graph.halo_nodes.ids);
         let x = own.last(first_rows(&inputs.x, rows), dropout.filter(|_| reads_rows(layer)), ids);

@@ -13,7 +13,7 @@ use laconic_wire::Direction;
 
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
 use super::spare::Spare;
-use super::walk::{Walk, puts_out_folds};
+use super::walk::{Walk, outputs_replace_folds};
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
 
@@ -22,7 +22,7 @@ use crate::exchange::drawn::Presence;
 pub(super) struct Neighbourhood {
     /// Messages of own rows, where they are not these.
     pub messages: Matrix,
-    /// Messages of halo rows, until the way back has read them, or nobody will.
+    /// Messages of halo rows, until the backward pass has read them, or nobody will.
     pub halo_messages: Matrix,
     /// Own rows' folds of both.
     pub folded: Matrix,
@@ -74,14 +74,14 @@ fn own_messages<'a>(
     made
 }
 
-/// How the folds of unit `index` are stored: as what it puts out, where they are that.
+/// How the folds of unit `index` are stored: as what it outputs, where they are that.
 fn stores_folds(walk: &Walk<'_, '_>, index: usize) -> Precision {
-    if walk.puts_out_folds(index) { walk.stores_outputs(index) } else { walk.context.precision }
+    if walk.outputs_replace_folds(index) { walk.stores_outputs(index) } else { walk.context.precision }
 }
 
-/// Ends the folds of a unit, which are then what it closes over or what it puts out.
+/// Ends the folds of a unit, which are then what it closes over or what it outputs.
 fn finish(layer: &dyn Layer, at: &mut At<'_>, folded: &mut Matrix) {
-    if puts_out_folds(layer) {
+    if outputs_replace_folds(layer) {
         layer.finish_outputs(at, folded);
     } else {
         layer.finish_fold(at, folded);
@@ -130,7 +130,7 @@ pub(super) fn rows_to_send<'a>(
 
 impl Neighbourhood {
     /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel. The folds are
-    /// what the unit puts out where [`Walk::puts_out_folds`].
+    /// what the unit outputs where [`Walk::outputs_replace_folds`].
     ///
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.

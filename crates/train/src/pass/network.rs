@@ -28,7 +28,7 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Keeps what a pass without a way back leaves: the rows that the last unit read, and what it put out.
+    /// Keeps what a pass without a backward pass leaves: the rows that the last unit read, and what it output.
     pub(super) fn keep(&mut self, x: Matrix, z: Matrix) {
         (self.x, self.z) = (x, z);
     }
@@ -121,7 +121,7 @@ impl Pass {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
         let nodes = graph.nodes;
         let Tape { x, near, z, .. } = &mut self.tapes[index];
-        let (is_last, in_place) = (walk.is_last(index), walk.puts_out_folds(index));
+        let (is_last, in_place) = (walk.is_last(index), walk.outputs_replace_folds(index));
         let forgets = walk.forgets();
         if let Some(undivided) = walk.undivided(index) {
             self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
@@ -146,7 +146,7 @@ impl Pass {
             let input = Closing { x: Rows::Span(x.span(0..rows)), folded: Rows::Dense(&near.folded) };
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
-        // The last unit's way back begins at once, and its rows may be handed on.
+        // The last unit's backward pass begins at once, and its rows may be handed on.
         if (walk.context.recompute || forgets) && !is_last {
             self.spare.take(x);
         }
@@ -192,14 +192,14 @@ impl Pass {
                 self.spare.take(&mut self.tapes[index].x);
             }
             // Where they are folds, too, their own unit reads them once more.
-            if !walk.puts_out_folds(index - 1) {
+            if !walk.outputs_replace_folds(index - 1) {
                 self.spare.take(&mut self.tapes[index - 1].z);
             }
         }
         self.first_backward(walk, g)
     }
 
-    /// Stores the gradient that the way back starts from as the others are.
+    /// Stores the gradient that the backward pass starts from as the others are.
     fn store_gradient(&mut self, walk: &Walk<'_, '_>) {
         if walk.context.precision != self.gradient.precision() {
             let (rows, columns) = (self.gradient.rows(), self.gradient.columns());
@@ -229,7 +229,7 @@ impl Pass {
         if walk.folds_again(index) && exchanges {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
-        let in_place = walk.puts_out_folds(index);
+        let in_place = walk.outputs_replace_folds(index);
         let folded = Rows::Dense(if in_place { z } else { &near.folded });
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.add_close_gradients(at, g, Closing { x: Rows::Span(x.span(0..put_out)), folded }, dz);
@@ -254,7 +254,7 @@ impl Pass {
         layer.close_adjoint(at, dz, wanted);
         self.spare.take(dz);
         if reads_rows {
-            // Rows that it read and did not put out follow, and are zeros.
+            // Rows that it read and did not output follow, and are zeros.
             dx.reshape(read, layer.inputs());
         }
         if exchanges {

@@ -7,7 +7,7 @@ use laconic_wire::{Direction, Kind, Tag};
 
 use super::between::Between;
 use super::inputs::{Inputs, LocalGraph};
-use super::narrowed::Narrowed;
+use super::required_rows::RequiredRows;
 use crate::exchange::peers::Peers;
 
 /// What a pass is for.
@@ -23,9 +23,9 @@ pub struct PassContext {
     pub tells: bool,
     /// The run's seed.
     pub seed: u64,
-    /// Whether rows and folds that can be made again, without asking anybody, are not kept for the way back.
+    /// Whether rows and folds that can be made again, without asking anybody, are not kept for the backward pass.
     pub recompute: bool,
-    /// How rows between layers are stored, and their gradients. Those that the last layer puts out are `f32`.
+    /// How rows between layers are stored, and their gradients. Those that the last layer outputs are `f32`.
     pub precision: Precision,
 }
 
@@ -63,9 +63,9 @@ pub fn reads_weighted_rows(network: &Network, index: usize) -> bool {
     index > 0 && network.joined().is_none() && network.units().get(index).is_some_and(|unit| reads(unit.layer.as_ref()))
 }
 
-/// Whether what a layer puts out takes the place of its folds in passes over all rows: folds that are kept or can be
+/// Whether what a layer outputs takes the place of its folds in passes over all rows: folds that are kept or can be
 /// made again without asking anybody stand for themselves.
-pub fn puts_out_folds(layer: &dyn Layer) -> bool {
+pub fn outputs_replace_folds(layer: &dyn Layer) -> bool {
     layer.outputs_are_folds() && layer.message_has_parameters()
 }
 
@@ -80,8 +80,8 @@ pub struct Walk<'a, 'p> {
     pub peers: &'a mut Peers<'p>,
     /// The rows and edges that it runs over.
     pub graph: LocalGraph<'a>,
-    /// Which of the rows its layers put out, where not all.
-    pub narrowed: Option<&'a Narrowed>,
+    /// Which of the rows its layers output, where not all.
+    pub required_rows: Option<&'a RequiredRows>,
     /// The layers, first to last.
     pub network: &'a Network,
     /// All its parameters, one flat slice.
@@ -93,22 +93,22 @@ pub struct Walk<'a, 'p> {
 }
 
 impl<'a> Walk<'a, '_> {
-    /// The rows that unit `index` puts out, and the edges into them.
+    /// The rows that unit `index` outputs, and the edges into them.
     pub(super) fn graph_of(&self, index: usize) -> LocalGraph<'a> {
-        self.narrowed.map_or(self.graph, |narrowed| narrowed.graph(self.graph, index))
+        self.required_rows.map_or(self.graph, |required_rows| required_rows.graph(self.graph, index))
     }
 
     /// What is known of the rows that unit `index` reads.
     pub(super) fn senders(&self, index: usize) -> Nodes<'a> {
-        self.narrowed.map_or(self.graph.nodes, |narrowed| narrowed.senders(self.graph.nodes, index))
+        self.required_rows.map_or(self.graph.nodes, |required_rows| required_rows.senders(self.graph.nodes, index))
     }
 
-    /// Whether unit `index` puts out fewer rows than it reads.
+    /// Whether unit `index` outputs fewer rows than it reads.
     fn narrows(&self, index: usize) -> bool {
         self.graph_of(index).nodes.ids.len() < self.senders(index).ids.len()
     }
 
-    /// Whether nothing but the end of a pass is wanted: no way back follows, and nothing is put together.
+    /// Whether nothing but the end of a pass is wanted: no backward pass follows, and nothing is put together.
     pub(super) fn forgets(&self) -> bool {
         !self.context.training && self.network.joined().is_none()
     }
@@ -119,7 +119,7 @@ impl<'a> Walk<'a, '_> {
         self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.senders(index))
     }
 
-    /// Unit `index` as one function, where it has one, no row crosses, and it puts out all that it reads.
+    /// Unit `index` as one function, where it has one, no row crosses, and it outputs all that it reads.
     pub(super) fn undivided(&self, index: usize) -> Option<&'a dyn Undivided> {
         undivided(self.network, index).filter(|_| self.peers.halo.is_empty() && !self.narrows(index))
     }
@@ -135,25 +135,25 @@ impl<'a> Walk<'a, '_> {
         index + 1 == self.network.units().len()
     }
 
-    /// Whether what unit `index` puts out takes the place of its folds.
-    pub(super) fn puts_out_folds(&self, index: usize) -> bool {
-        puts_out_folds(self.network.units()[index].layer.as_ref())
+    /// Whether what unit `index` outputs takes the place of its folds.
+    pub(super) fn outputs_replace_folds(&self, index: usize) -> bool {
+        outputs_replace_folds(self.network.units()[index].layer.as_ref())
     }
 
-    /// Whether messages of unit `index` that its way back reads are made again there. That of the last unit begins at
-    /// once.
+    /// Whether messages of unit `index` that its backward pass reads are recomputed there. That of the last unit begins
+    /// at once.
     pub(super) fn makes_messages_again(&self, index: usize) -> bool {
         let live = self.network.units()[index].layer.message_has_parameters();
         self.context.recompute && live && !self.is_last(index)
     }
 
-    /// Whether the way back folds what unit `index` has folded once more, of messages without parameters.
+    /// Whether the backward pass folds what unit `index` has folded once more, of messages without parameters.
     pub(super) fn folds_again(&self, index: usize) -> bool {
         let live = self.network.units()[index].layer.message_has_parameters();
         self.context.recompute && !live && !self.is_last(index)
     }
 
-    /// How what unit `index` puts out is stored: logits and embeddings as they are computed, in `f32`.
+    /// How what unit `index` outputs is stored: logits and embeddings as they are computed, in `f32`.
     pub(super) fn stores_outputs(&self, index: usize) -> Precision {
         if self.is_last(index) { Precision::F32 } else { self.context.precision }
     }

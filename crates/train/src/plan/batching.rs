@@ -164,7 +164,7 @@ impl Plan {
     }
 
     /// Whether a stage's batches need other workers' rows and draws in every round: where neighbours of neighbours are
-    /// read, or nothing that would be kept, and training sees the edges between workers. Trainers on their own have
+    /// read, or nothing that would be kept, and training sees the edges between workers. Independent trainers have
     /// nobody to ask once a stage has begun.
     pub fn fetches(&self, stage: &Stage) -> bool {
         self.asks_others() && self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
@@ -180,7 +180,7 @@ impl Plan {
         self.batching.is_some() && stage.reads_neighbours()
     }
 
-    /// Whether trainers on their own keep the halo's rows for each layer that a stage's batches read: its inputs, and
+    /// Whether independent trainers keep the halo's rows for each layer that a stage's batches read: its inputs, and
     /// what others have told of later ones.
     pub fn keeps_halo_apart(&self, stage: &Stage) -> bool {
         stage.late.is_some_and(|late| late.refresh.is_some()) && self.samples(stage) && stage.freezes()

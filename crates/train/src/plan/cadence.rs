@@ -33,12 +33,12 @@ impl Cadence {
         Cadence { eval_every: self.eval_every.saturating_mul(batches), ..self }
     }
 
-    /// The cadence of a trainer on its own, which neither agrees nor evaluates.
+    /// The cadence of an independent trainer, which neither agrees nor evaluates.
     pub(super) fn alone(self) -> Cadence {
         Cadence { is_alone: true, ..self }
     }
 
-    /// Whether the worker is a trainer on its own.
+    /// Whether the worker is an independent trainer.
     pub fn is_alone(&self) -> bool {
         self.is_alone
     }

@@ -110,7 +110,7 @@ impl Members {
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
         let (horizon, trainers) = (&config.train.horizon, self.schedule(config)?.trainers);
         if let Some(pace) = horizon.iter().find(|pace| !trainers && !matches!(pace, Pace::Epochs(_))) {
-            let what = "expected epochs such as \"200 epochs\"; times and steps are those of trainers on their own";
+            let what = "expected epochs such as \"200 epochs\"; times and steps are those of independent trainers";
             return Err(TrainError::config(format!("train.horizon = \"{pace}\": {what}")));
         }
         schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;

@@ -99,7 +99,7 @@ impl Members {
         find("schedule.kind", &self.schedules, &config.schedule.kind)
     }
 
-    /// Whether workers are trainers on their own, whose models are averaged.
+    /// Whether workers are independent trainers, whose models are averaged.
     ///
     /// # Errors
     /// If there is no such schedule.

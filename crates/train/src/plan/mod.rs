@@ -87,7 +87,7 @@ pub struct Plan {
     pub batching: Option<Batching>,
     /// When workers agree, evaluate and write checkpoints.
     pub cadence: Cadence,
-    /// Where workers are trainers on their own: when their models are averaged, and how.
+    /// Where workers are independent trainers: when their models are averaged, and how.
     pub trainers: Option<TrainersPlan>,
     /// How the learning rate changes.
     pub rate: RateSchedule,
@@ -213,7 +213,7 @@ impl Plan {
         }
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
         for (index, stage) in stages.iter_mut().enumerate() {
-            // Steps of trainers on their own follow from their data, too.
+            // Steps of independent trainers follow from their data, too.
             if let (false, Pace::Epochs(epochs)) = (config.train.horizon.is_empty(), config.horizon_of(index)) {
                 stage.span = u32::try_from(epochs).unwrap_or(u32::MAX);
             }
@@ -322,7 +322,7 @@ impl Plan {
     }
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
-    /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Trainers on their own take a mean when they
+    /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Independent trainers take a mean when they
     /// are stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped
     /// messages are counted by each start.
     pub fn goes_on_as_one(&self) -> bool {

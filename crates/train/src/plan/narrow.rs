@@ -1,13 +1,13 @@
-//! How many rows layers put out in passes over all own rows: those that the loss or figures read, those that these
-//! read, and so on down the network; see [`crate::pass::narrowed`].
+//! How many rows layers output in passes over all own rows: those that the loss or figures read, those that these
+//! read, and so on down the network; see [`crate::pass::required_rows`].
 
 use super::Plan;
 use crate::schedule::Stage;
 
-/// A layer puts out all rows unless it can leave out one of four: what it folds by source is a second time in memory.
+/// A layer outputs all rows unless it can leave out one of four: what it folds by source is a second time in memory.
 const MOST: [usize; 2] = [3, 4];
 
-/// Who reads what the last layer puts out.
+/// Who reads what the last layer outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// The loss: rows of training nodes.
@@ -17,8 +17,8 @@ pub enum Reader {
 }
 
 impl Plan {
-    /// How many edges away from rows that are read in the end rows may be that some layer need not put out, at most;
-    /// `None` where every layer puts out all of them.
+    /// How many edges away from rows that are read in the end rows may be that some layer need not output, at most;
+    /// `None` where every layer outputs all of them.
     pub fn steps_to(&self, reader: Reader) -> Option<u16> {
         let layers = self.stages.iter().map(|stage| self.layers_that_narrow(stage, reader)).max()?;
         layers.checked_sub(1).map(|steps| u16::try_from(steps).unwrap_or(u16::MAX - 1))
@@ -54,12 +54,12 @@ impl Plan {
         1 + before_last.take_while(|unit| !unit.after.normalises_columns()).count()
     }
 
-    /// How many of `rows` own rows each layer of a stage puts out, where so many are `within` some steps of those that
+    /// How many of `rows` own rows each layer of a stage outputs, where so many are `within` some steps of those that
     /// are read in the end: all of them behind the last.
     pub fn rows_put_out(&self, stage: &Stage, reader: Reader, rows: usize, within: &[usize]) -> Vec<usize> {
         let (narrow, units) = (self.layers_that_narrow(stage, reader), stage.network.units());
         let is_few = |count: usize| MOST[1] * count <= MOST[0] * rows;
-        // What the first layer reads of neighbours stands row by row, or it puts out all.
+        // What the first layer reads of neighbours stands row by row, or it outputs all.
         let may = |steps: usize| steps < narrow && (steps + 1 < units.len() || self.keeps_folds(stage));
         let few =
             (0..units.len()).map_while(|steps| within.get(steps).copied().filter(|&count| may(steps) && is_few(count)));

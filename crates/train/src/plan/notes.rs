@@ -83,7 +83,7 @@ impl Plan {
     fn norms_apart(&self) -> Option<String> {
         let norms = self.stages.iter().any(|stage| stage.network.normalises_columns());
         let why = match (&self.trainers, self.config.train.sync_every) {
-            (Some(_), _) => "trainers on their own meet nobody between two means",
+            (Some(_), _) => "independent trainers meet nobody between two means",
             (None, every) if every > 1 => "workers meet nobody between two averages (train.sync_every)",
             _ => return None,
         };
@@ -193,14 +193,14 @@ impl Plan {
         idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
     }
 
-    /// What trainers on their own do not read, who send models and nothing else.
+    /// What independent trainers do not read, who send models and nothing else.
     fn idle_with_trainers(&self) -> Option<String> {
         let Config { messages, .. } = &*self.config;
         let exact = CodecChoice::exact();
         let rows = messages.forward != exact || messages.backward != exact || !messages.layers.is_empty();
         let alone = self.trainers.as_ref().is_some_and(|trainers| trainers.halo == TrainersHalo::None);
         (alone && rows).then(|| {
-            "messages.forward, messages.backward and messages.layers: trainers on their own exchange no rows \
+            "messages.forward, messages.backward and messages.layers: independent trainers exchange no rows \
              (schedule.halo = \"none\")"
                 .to_owned()
         })
@@ -274,7 +274,9 @@ impl Plan {
         let mut frozen = self.stages.iter().filter(|stage| stage.freezes()).map(|stage| stage.input_tag(0));
         match direction {
             Direction::Forward if frozen.any(|tag| masks(&tag)) => reasons.push("only inputs that cross once are"),
-            Direction::Reverse if frozen.next().is_some() => reasons.push("inputs that cross once have no way back"),
+            Direction::Reverse if frozen.next().is_some() => {
+                reasons.push("inputs that cross once have no backward pass");
+            }
             _ if live.is_empty() => reasons.push("no layer sends any"),
             _ => {}
         }

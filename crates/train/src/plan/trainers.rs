@@ -1,4 +1,4 @@
-//! Trainers on their own, as a configuration asks for them.
+//! Independent trainers, as a configuration asks for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct TrainersPlan {
 }
 
 impl TrainersPlan {
-    /// `None` where workers are no trainers on their own.
+    /// `None` where workers are no independent trainers.
     ///
     /// # Errors
     /// If a value makes no sense, or belongs to something else.
@@ -101,7 +101,7 @@ impl TrainersPlan {
     ///
     /// # Errors
     /// If its part is none of theirs.
-    pub fn guest(&self, parts: &[u32]) -> Result<Option<usize>> {
+    pub fn hosted(&self, parts: &[u32]) -> Result<Option<usize>> {
         let Some(hosted) = self.hosted else { return Ok(None) };
         if let Some(place) = parts.iter().position(|part| *part == hosted) {
             return Ok(Some(place));
@@ -154,7 +154,7 @@ fn check_transport(config: &Config, trainers: bool) -> Result<()> {
     let transport = &config.transport;
     let simulated = transport.kind == TransportKind::Simulated;
     if simulated && !trainers {
-        let what = "plays trainers on their own (schedule.kind = \"averaging\"); workers that exchange rows have \
+        let what = "plays independent trainers (schedule.kind = \"averaging\"); workers that exchange rows have \
             transport.shape";
         return Err(TrainError::config(format!("transport.kind = \"simulated\" {what}")));
     }
@@ -176,7 +176,7 @@ fn check_transport(config: &Config, trainers: bool) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what trainers on their own have no use for.
+/// Refuses what independent trainers have no use for.
 fn check_others(config: &Config) -> Result<()> {
     let refuse = |key: &str, what: &str| {
         let kind = &config.schedule.kind;
@@ -242,12 +242,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses pairs with nodes that a trainer on its own does not have, and what trainers would have to meet for after
-    /// a stage has begun.
+    /// Refuses pairs with nodes that an independent trainer does not have, and what trainers would have to meet for
+    /// after a stage has begun.
     pub(super) fn check_trainers(&self) -> Result<()> {
         let Some(trainers) = &self.trainers else { return Ok(()) };
         if trainers.halo != TrainersHalo::None && self.stages.iter().any(|stage| self.reveals(stage)) {
-            let what = "columns of frozen inputs would cross in later rounds, and trainers on their own meet only \
+            let what = "columns of frozen inputs would cross in later rounds, and independent trainers meet only \
                 before a stage";
             return Err(TrainError::config(format!("messages.forward: {what}")));
         }

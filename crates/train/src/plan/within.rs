@@ -1,4 +1,4 @@
-//! In which order own rows stand, such that what layers put out are the first ones: for rounds, which are read from
+//! In which order own rows stand, such that what layers output are the first ones: for rounds, which are read from
 //! training nodes on, and for evaluations, which are read from nodes of all splits on.
 
 use laconic_graph::dataset::Split;
@@ -19,7 +19,7 @@ pub struct Within {
 }
 
 impl Within {
-    /// The order of a part's rows in which least is put out, and how many rows stand where; training sees `seen` of the
+    /// The order of a part's rows in which least is output, and how many rows stand where; training sees `seen` of the
     /// `whole` graph. `None` where no order leaves out any.
     pub fn of(
         plan: &Plan,
@@ -65,8 +65,8 @@ impl Within {
         (Some(steps), within)
     }
 
-    /// Rows that layers put out for an evaluation and in the rounds for each, the latter three times: products of the
-    /// way back are twice as many.
+    /// Rows that layers output for an evaluation and in the rounds for each, the latter three times: products of the
+    /// backward pass are twice as many.
     fn cost(&self, plan: &Plan, rows: usize) -> u64 {
         let of_stage = |stage| {
             let sum = |reader, within: &[usize]| plan.rows_put_out(stage, reader, rows, within).iter().sum::<usize>();

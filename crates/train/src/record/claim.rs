@@ -18,7 +18,7 @@ use crate::plan::{Members, Plan};
 pub const CONFIG: &str = "config.toml";
 /// The file with a line a round.
 pub const METRICS: &str = "metrics.jsonl";
-/// The file with what each trainer on its own did when.
+/// The file with what each independent trainer did when.
 pub const LANES: &str = "lanes.csv";
 /// The file that whoever writes into a folder holds. It is there as long as somebody does.
 const LOCK: &str = "lock";

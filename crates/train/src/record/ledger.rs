@@ -164,7 +164,7 @@ fn is_next(latest: &mut (u32, u32), row: &Row) -> bool {
 }
 
 /// Adds up rows of one account, and puts them in order: frames of a round may have come after the rows of later ones
-/// were written, as those with which trainers on their own take their leave.
+/// were written, as those with which independent trainers take their leave.
 #[derive(Default)]
 struct InOrder {
     /// By start, round and sender.

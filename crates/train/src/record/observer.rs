@@ -31,11 +31,11 @@ pub trait Observer: Send {
     /// After a checkpoint was written.
     fn checkpoint(&mut self, _round: u32) {}
 
-    /// What the aggregator of trainers on their own is doing, again and again while it is at it.
+    /// What the aggregator of independent trainers is doing, again and again while it is at it.
     fn stands(&mut self, _at: Stand) {}
 }
 
-/// What the aggregator of trainers on their own is doing.
+/// What the aggregator of independent trainers is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stand {
     /// It prepares a stage, for which trainers may meet meanwhile.

@@ -128,7 +128,7 @@ impl WorkerReport {
         WorkerReport::empty(size).to_bytes().len()
     }
 
-    /// Framed bytes of the reports of all workers of a run; trainers on their own send none.
+    /// Framed bytes of the reports of all workers of a run; independent trainers send none.
     pub fn of_all(summary: &Summary) -> u64 {
         let workers = if summary.averaging.is_some() { 1 } else { u64::from(summary.workers) };
         workers.saturating_sub(1) * Count::of(1, WorkerReport::bytes(summary.workers as usize) as u64).framed

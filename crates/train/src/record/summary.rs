@@ -74,12 +74,12 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// How many, and their digest.
     pub parameters: ParametersSummary,
-    /// How models were averaged, where workers are trainers on their own; worker 0 is their aggregator then.
+    /// How models were averaged, where workers are independent trainers; worker 0 is their aggregator then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averaging: Option<AveragingSummary>,
 }
 
-/// `averaging`: what trainers on their own did.
+/// `averaging`: what independent trainers did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AveragingSummary {

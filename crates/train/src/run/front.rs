@@ -105,7 +105,7 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
     let mut source = data.into().source(members, config)?;
-    // The aggregator of trainers on their own sees all parts.
+    // The aggregator of independent trainers sees all parts.
     let has_trainers = members.has_trainers(config)?;
     if let Source::Folder(dir, meta, _) = &source
         && !has_trainers

@@ -24,5 +24,5 @@ pub use front::{Data, Run, plan, predict, resume, train};
 pub use mpi::{abort_mpi, prepare_mpi, run_mpi};
 pub use options::{Options, Outcome};
 pub use process::run_worker;
-pub use processes::run_seated;
+pub use processes::run_process;
 pub use threads::{Failed, root_cause, run_threads};

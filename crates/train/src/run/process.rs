@@ -47,7 +47,7 @@ fn run_among(
     if options.members.has_trainers(config)? {
         let (kind, what) = (
             &config.schedule.kind,
-            "trainers on their own have transport.kind = \"threads\", \
+            "independent trainers have transport.kind = \"threads\", \
             \"processes\" or \"simulated\", and no transport that is handed to them",
         );
         return Err(TrainError::config(format!("schedule.kind = {kind:?}: {what}")));

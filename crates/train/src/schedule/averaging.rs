@@ -1,4 +1,4 @@
-//! Trainers on their own, whose models are averaged every so often, by time in the first place: RandomTMA and SuperTMA
+//! Independent trainers, whose models are averaged every so often, by time in the first place: RandomTMA and SuperTMA
 //! (Zhu et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG
 //! (Ramezani et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
 //!

@@ -34,7 +34,7 @@ pub struct ScheduleKind {
     pub name: &'static str,
     /// The keys of `[schedule]` that it reads, besides those that all schedules do.
     pub options: &'static [&'static str],
-    /// Whether workers are trainers on their own, whose models are averaged.
+    /// Whether workers are independent trainers, whose models are averaged.
     pub trainers: bool,
     /// The stages of a run, at least one, of which all but the last hand something on.
     pub stages: fn(&Blueprint<'_>) -> Vec<Stage>,

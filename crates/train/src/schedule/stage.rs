@@ -38,7 +38,7 @@ pub struct Lateness {
     pub smoothing: [f32; 2],
     /// What crosses: rows, or their products with weights.
     pub carries: Carried,
-    /// Where trainers on their own tell each other rows that nobody waits for: after how many means again. `None` where
+    /// Where independent trainers tell each other rows that nobody waits for: after how many means again. `None` where
     /// all rows are of the round before.
     pub refresh: Option<u32>,
 }
@@ -86,7 +86,7 @@ impl Stage {
         self.network.units()[0].layer.as_ref()
     }
 
-    /// Width of the rows that the last layer puts out.
+    /// Width of the rows that the last layer outputs.
     pub fn outputs(&self) -> usize {
         self.network.units().last().map_or(0, |unit| unit.layer.outputs())
     }

@@ -136,7 +136,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// What trainers on their own read: they do not compare it, since whoever starts them gives all of them the same.
+/// What independent trainers read: they do not compare it, since whoever starts them gives all of them the same.
 const OF_TRAINERS: [&str; 10] = [
     "schedule.interval",
     "schedule.mean",

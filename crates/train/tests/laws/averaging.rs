@@ -1,4 +1,4 @@
-//! Trainers on their own: what a mean of models is in the limits in which it is something else, and that a simulated
+//! Independent trainers: what a mean of models is in the limits in which it is something else, and that a simulated
 //! run is the run.
 
 use laconic_graph::dataset::{Dataset, Split};
@@ -25,7 +25,7 @@ pub fn simulated(keys: &[&str]) -> Config {
     trainers(&[&["transport.kind=simulated"], keys].concat())
 }
 
-/// Parts with as many training nodes each as there are, dealt out in turn.
+/// Parts with as many training nodes each as there are, assigned in turn.
 pub fn dealt(dataset: &Dataset, count: u32) -> Vec<Part> {
     let (mut train, mut others) = (0, 0);
     let labelled = |node: usize| dataset.labels.known(node) > 0;

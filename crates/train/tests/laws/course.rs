@@ -1,5 +1,5 @@
 //! What is spread over a run: the learning rate goes by the end that the run has, and stays as it ended where the run
-//! goes on; and what trainers on their own count over all of them.
+//! goes on; and what independent trainers count over all of them.
 
 use laconic_graph::part::Part;
 use laconic_train::config::{Config, Pace};

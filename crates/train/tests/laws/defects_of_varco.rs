@@ -163,7 +163,7 @@ fn heads_lie_side_by_side_under_a_mask() {
 }
 
 /// A3: the gradients of what was sent come back in the columns that it was sent in, so both ways cost the same at every
-/// layer but the first, which has no way back.
+/// layer but the first, which has no backward pass.
 #[test]
 fn the_way_back_costs_what_the_way_there_did() {
     for cache in ["schedule.cache_inputs=true", "schedule.cache_inputs=false"] {
@@ -172,7 +172,10 @@ fn the_way_back_costs_what_the_way_there_did() {
             .map(|way| format!("messages.{way}={{codec=\"masked\",ratio={{from=8,slope=2}},whole_last=false}}"));
         let keys = [&keys[..], &masks.each_ref().map(String::as_str)].concat();
         let rows = rows(&run(&config(&keys), &graph(150, 4), 3));
-        assert!(rows.keys().all(|(_, layer, reverse, ..)| *layer > 0 || !reverse), "the first layer has no way back");
+        assert!(
+            rows.keys().all(|(_, layer, reverse, ..)| *layer > 0 || !reverse),
+            "the first layer has no backward pass"
+        );
         let mut ways = 0;
         for ((round, layer, reverse, from, to), bytes) in &rows {
             if *layer > 0 && !reverse {

@@ -7,7 +7,7 @@ use laconic_train::Config;
 use laconic_train::run::discrepancy::gradient_discrepancy;
 
 /// Parts of few cut edges are of few classes where neighbours are alike, and so are their gradients; the more finely
-/// what is dealt out is divided, the more alike the parts are.
+/// what is assigned is divided, the more alike the parts are.
 #[test]
 fn gradients_differ_most_between_multilevel_parts_less_between_super_nodes_and_least_at_random() {
     let spec = SbmSpec { nodes: 3000, classes: 6, homophily: 0.95, features: 16, ..SbmSpec::default() };

@@ -51,8 +51,8 @@ fn who_lives_with_the_aggregator_changes_no_bit_and_no_line_of_the_log() {
 #[test]
 fn what_crosses_is_what_was_predicted_account_by_account_and_nothing_between_the_two() {
     for (index, keys) in KINDS.iter().chain(CODED).enumerate() {
-        let guest = index as u32 % 3;
-        let hosted = hosted(guest);
+        let place = index as u32 % 3;
+        let hosted = hosted(place);
         let all = [keys, &[hosted.as_str()][..]].concat();
         let own = run(&simulated(keys), &dataset(keys), 3);
         for config in [simulated(&all), trainers(&all)] {
@@ -62,7 +62,7 @@ fn what_crosses_is_what_was_predicted_account_by_account_and_nothing_between_the
                 let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
                 assert!(differences.is_empty(), "{all:?}: rank {}: {differences:?}", outcome.rank);
                 // The other accounts are those of a run whose aggregator has a process of its own.
-                let two = [0, guest + 1];
+                let two = [0, place + 1];
                 let crosses = |ledger: &Ledger| -> Vec<_> {
                     let stays = |peer: Rank| two.contains(&outcome.rank) && two.contains(&peer.0);
                     ledger.iter().filter(|(entry, _)| !stays(entry.peer)).collect()
@@ -76,7 +76,7 @@ fn what_crosses_is_what_was_predicted_account_by_account_and_nothing_between_the
                 !bytes.is_bound && Some(bytes.total) == bytes.predicted && bytes.received == bytes.total,
                 "{all:?}"
             );
-            assert_eq!(averaging(&outcomes).hosted_part, Some(guest), "{all:?}");
+            assert_eq!(averaging(&outcomes).hosted_part, Some(place), "{all:?}");
             assert!(averaging(&outcomes).trainers.iter().all(|trainer| trainer.means == averaging(&outcomes).means));
         }
     }

@@ -54,7 +54,7 @@ fn batches_of_edges_are_the_same_on_one_worker_and_on_many() {
     }
 }
 
-/// Trainers on their own learn pairs of own nodes, from what each stage keeps: one batch of all edges is the full local
+/// Independent trainers learn pairs of own nodes, from what each stage keeps: one batch of all edges is the full local
 /// graph, and batches send what was predicted.
 #[test]
 fn trainers_with_frozen_aggregates_learn_links_in_batches() {

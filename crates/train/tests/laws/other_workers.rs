@@ -41,13 +41,13 @@ fn goes_over(starts: &[(u32, u32)], dataset: &Dataset, keys: &[&str], out: &Path
         let outcomes = start(out, dataset, keys, at).unwrap_or_else(|error| panic!("{keys:?}, {at:?}: {error}"));
         assert_eq!(outcomes.len() as u32, at.0);
         let all: u64 = outcomes.iter().map(|outcome| outcome.sent.total().framed).sum();
-        let foretold: u64 = outcomes.iter().map(|outcome| outcome.predicted.total().framed).sum();
+        let predicted: u64 = outcomes.iter().map(|outcome| outcome.predicted.total().framed).sum();
         sent.push(all);
         let whole = at.1 == 0;
         let is_exact = outcomes[0].plan.is_predictable();
         assert!(
-            !whole || if is_exact { all == foretold } else { all <= foretold },
-            "{keys:?}, {at:?}: {all} {foretold}"
+            !whole || if is_exact { all == predicted } else { all <= predicted },
+            "{keys:?}, {at:?}: {all} {predicted}"
         );
     }
     let found = summary(out);

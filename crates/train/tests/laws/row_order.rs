@@ -160,7 +160,7 @@ fn links_of_rows_in_another_order_are_learned_the_same() {
     }
 }
 
-/// Trainers on their own and the judge of their means each have an order of theirs.
+/// Independent trainers and the judge of their means each have an order of theirs.
 #[test]
 fn trainers_whose_rows_stand_in_another_order_learn_the_same() {
     for keys in averaging::KINDS.iter().filter(|keys| !keys.iter().any(|key| key.contains("quantised"))) {

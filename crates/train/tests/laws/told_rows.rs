@@ -1,4 +1,4 @@
-//! Trainers on their own that tell each other rows (`schedule.halo = "stale"`): what they learn from, against a few
+//! Independent trainers that tell each other rows (`schedule.halo = "stale"`): what they learn from, against a few
 //! lines of double precision, and in the limits in which it is something else.
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ pub struct End {
     waited: Duration,
     buffers: Buffers,
     /// Who shares this worker's process although others do not.
-    housemate: Option<Rank>,
+    same_process: Option<Rank>,
 }
 
 impl End {
@@ -31,7 +31,7 @@ impl End {
     pub fn new(rank: Rank, size: usize, deadline: Duration) -> End {
         assert!(rank.index() < size, "rank {rank} is none of the {size} workers");
         let (patience, buffers) = (Patience::new(deadline), Buffers::default());
-        End { rank, size, patience, waited: Duration::ZERO, buffers, housemate: None }
+        End { rank, size, patience, waited: Duration::ZERO, buffers, same_process: None }
     }
 
     /// The same end with these buffers. Where frames move from one end to another within a process, the ends share
@@ -88,13 +88,13 @@ impl End {
 
     /// Says that this worker shares a process with a peer although others have processes of their own, or would have
     /// them: what the two say to each other crosses no network, and no ledger has it.
-    pub fn set_housemate(&mut self, peer: Rank) {
-        self.housemate = Some(peer);
+    pub fn set_same_process(&mut self, peer: Rank) {
+        self.same_process = Some(peer);
     }
 
     /// Whether this worker shares a process with that peer, so that nothing between the two is counted.
-    pub fn is_housemate(&self, peer: Rank) -> bool {
-        self.housemate == Some(peer)
+    pub fn is_same_process(&self, peer: Rank) -> bool {
+        self.same_process == Some(peer)
     }
 
     /// Asserts that `peer` is another worker of the group, as senders and receivers must.

@@ -14,31 +14,31 @@ use crate::{Frame, Rank, Result, Tag};
 /// An end with links to others elsewhere, and one within this process to the peer that lives here.
 pub struct Hosted {
     network: Box<dyn Transport>,
-    guest: Rank,
+    hosted: Rank,
     home: ThreadsTransport,
 }
 
 impl Hosted {
     /// Takes in the peer of this number; returns that one's end as well, which has a link to its host and to nobody
-    /// else, waits as long as the host does and shares its buffers. Both ends say that the other is its housemate.
+    /// else, waits as long as the host does and shares its buffers. Both ends know that the other is in their process.
     ///
     /// # Panics
     ///
-    /// If `guest` is no other worker of the group.
-    pub fn new(network: Box<dyn Transport>, guest: Rank) -> (Hosted, ThreadsTransport) {
+    /// If `hosted` is no other worker of the group.
+    pub fn new(network: Box<dyn Transport>, hosted: Rank) -> (Hosted, ThreadsTransport) {
         let mut network = network;
-        network.end().assert_peer(guest);
-        network.end_mut().set_housemate(guest);
+        network.end().assert_peer(hosted);
+        network.end_mut().set_same_process(hosted);
         let (host, size) = (network.rank(), network.size());
-        let [mut home, mut of_guest] = [(host, guest), (guest, host)].map(|(own, other)| {
+        let [mut home, mut of_hosted] = [(host, hosted), (hosted, host)].map(|(own, other)| {
             let mut end = End::new(own, size, network.patience().deadline()).sharing(network.end().buffers());
-            end.set_housemate(other);
+            end.set_same_process(other);
             ThreadsTransport::unlinked(end)
         });
-        let ((to_guest, from_host), (to_host, from_guest)) = (channel(), channel());
-        home.link(guest, to_guest, from_guest);
-        of_guest.link(host, to_host, from_host);
-        (Hosted { network, guest, home }, of_guest)
+        let ((to_hosted, from_host), (to_host, from_hosted)) = (channel(), channel());
+        home.link(hosted, to_hosted, from_hosted);
+        of_hosted.link(host, to_host, from_host);
+        (Hosted { network, hosted, home }, of_hosted)
     }
 }
 
@@ -52,11 +52,11 @@ impl Transport for Hosted {
     }
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-        if to == self.guest { self.home.send(to, frame) } else { self.network.send(to, frame) }
+        if to == self.hosted { self.home.send(to, frame) } else { self.network.send(to, frame) }
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
-        if from != self.guest {
+        if from != self.hosted {
             return self.network.recv(from, tag);
         }
         let before = self.home.waited();
@@ -67,7 +67,7 @@ impl Transport for Hosted {
     }
 
     fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
-        if from == self.guest { self.home.poll(from) } else { self.network.poll(from) }
+        if from == self.hosted { self.home.poll(from) } else { self.network.poll(from) }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -99,27 +99,27 @@ mod tests {
     fn who_lives_here_is_heard_as_others_are_and_stands_in_no_ledger() {
         let mut ends = threads(3, LONG).into_iter();
         let (middle, _nobody, far) = (ends.next().unwrap(), ends.next().unwrap(), ends.next().unwrap());
-        let (host, guest) = Hosted::new(Box::new(middle), Rank(1));
-        let [mut host, mut guest, mut far] =
-            [Box::new(host) as Box<dyn Transport>, Box::new(guest), Box::new(far)].map(Metered::new);
-        assert_eq!([guest.rank(), host.rank()], [Rank(1), Rank(0)]);
-        assert_eq!([guest.size(), host.size()], [3, 3]);
-        assert!(host.poll(Rank(1)).unwrap().is_none() && guest.poll(Rank(0)).unwrap().is_none());
-        guest.send(Rank(0), frame(b"from here")).unwrap();
+        let (host, hosted) = Hosted::new(Box::new(middle), Rank(1));
+        let [mut host, mut hosted, mut far] =
+            [Box::new(host) as Box<dyn Transport>, Box::new(hosted), Box::new(far)].map(Metered::new);
+        assert_eq!([hosted.rank(), host.rank()], [Rank(1), Rank(0)]);
+        assert_eq!([hosted.size(), host.size()], [3, 3]);
+        assert!(host.poll(Rank(1)).unwrap().is_none() && hosted.poll(Rank(0)).unwrap().is_none());
+        hosted.send(Rank(0), frame(b"from here")).unwrap();
         far.send(Rank(0), frame(b"from far away")).unwrap();
         assert_eq!(host.poll(Rank(1)).unwrap().unwrap().payload(), b"from here");
         assert_eq!(host.recv(Rank(2), TAG).unwrap().payload(), b"from far away");
-        for (to, end) in [(Rank(1), &mut guest), (Rank(2), &mut far)] {
+        for (to, end) in [(Rank(1), &mut hosted), (Rank(2), &mut far)] {
             host.send(to, frame(b"back")).unwrap();
             assert_eq!(end.recv(Rank(0), TAG).unwrap().payload(), b"back");
         }
         assert_eq!((host.sent().total(), host.received().total()), (Count::of(1, 4), Count::of(1, 13)));
-        assert_eq!((guest.sent().total(), guest.received().total()), Default::default());
+        assert_eq!((hosted.sent().total(), hosted.received().total()), Default::default());
         assert_eq!((far.sent().total(), far.received().total()), (Count::of(1, 13), Count::of(1, 4)));
-        assert!(guest.send(Rank(2), frame(b"nobody")).is_err(), "a guest knows its host alone");
+        assert!(hosted.send(Rank(2), frame(b"nobody")).is_err(), "a hosted knows its host alone");
         // What it said before it went still arrives.
-        guest.send(Rank(0), frame(b"bye")).unwrap();
-        drop(guest);
+        hosted.send(Rank(0), frame(b"bye")).unwrap();
+        drop(hosted);
         assert_eq!(host.poll(Rank(1)).unwrap().unwrap().payload(), b"bye");
         assert!(matches!(host.poll(Rank(1)), Err(WireError::Gone { peer: Rank(1), .. })));
         assert!(host.poll(Rank(2)).unwrap().is_none(), "others stay");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
 ///
 /// When everything sent has been received, the accounts of a link agree: what rank 0 sent to rank 1 is what rank 1
-/// received from rank 0. What stays in a process is not counted ([`End::is_housemate`]).
+/// received from rank 0. What stays in a process is not counted ([`End::is_same_process`]).
 pub struct Metered {
     inner: Box<dyn Transport>,
     sent: Ledger,
@@ -43,7 +43,7 @@ impl Metered {
 
     /// Enters what has come.
     fn enter(&mut self, from: Rank, frame: &Frame) {
-        if !self.end().is_housemate(from) {
+        if !self.end().is_same_process(from) {
             self.received.record(frame.tag(), from, frame.payload().len());
         }
     }
@@ -61,7 +61,7 @@ impl Transport for Metered {
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
         let (tag, payload_bytes) = (frame.tag(), frame.payload().len());
         self.inner.send(to, frame)?;
-        if !self.end().is_housemate(to) {
+        if !self.end().is_same_process(to) {
             self.sent.record(tag, to, payload_bytes);
         }
         Ok(())

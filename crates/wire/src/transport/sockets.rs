@@ -42,7 +42,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// Where the processes of a group meet, and which of them this one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct Address {
     /// A folder that only they can look into; its path is short, because a socket's is (some hundred bytes).
     pub folder: PathBuf,
     /// What only they know: who connects without it is turned away.
@@ -53,7 +53,7 @@ pub struct Seat {
     pub size: u32,
 }
 
-impl Seat {
+impl Address {
     fn socket(&self, rank: u32) -> PathBuf {
         self.folder.join(format!("worker-{rank}"))
     }
@@ -108,18 +108,18 @@ impl SocketsTransport {
     ///
     /// # Panics
     ///
-    /// If the seat is none of its group.
-    pub fn join(seat: &Seat, start: &Patience, deadline: Duration) -> Result<SocketsTransport> {
-        let (rank, size) = (Rank(seat.rank), seat.size as usize);
+    /// If the address is not one of its group.
+    pub fn join(address: &Address, start: &Patience, deadline: Duration) -> Result<SocketsTransport> {
+        let (rank, size) = (Rank(address.rank), address.size as usize);
         let end = End::new(rank, size, deadline);
-        let listener = listen(seat).map_err(|error| seat.failed("making a socket", &error))?;
+        let listener = listen(address).map_err(|error| address.failed("making a socket", &error))?;
         let mut streams: Vec<Option<Stream>> = (0..size).map(|_| None).collect();
         let began = Instant::now();
-        for peer in 0..seat.rank {
-            streams[peer as usize] = Some(connect(seat, peer, (start, began))?);
+        for peer in 0..address.rank {
+            streams[peer as usize] = Some(connect(address, peer, (start, began))?);
         }
         while let Some(missing) = (0..size).find(|&peer| peer != rank.index() && streams[peer].is_none()) {
-            if let Some((peer, stream)) = accept(seat, &listener)? {
+            if let Some((peer, stream)) = accept(address, &listener)? {
                 streams[peer as usize].get_or_insert(stream);
             } else if start.is_over(began) {
                 let message = format!("rank {missing} has not come after {:.1} s", began.elapsed().as_secs_f64());
@@ -147,22 +147,22 @@ impl SocketsTransport {
     }
 }
 
-pub(super) fn listen(seat: &Seat) -> io::Result<Listener> {
-    let path = seat.socket(seat.rank);
+pub(super) fn listen(address: &Address) -> io::Result<Listener> {
+    let path = address.socket(address.rank);
     let options = ListenerOptions::new().name(name(&path)?).nonblocking(ListenerNonblockingMode::Accept);
     options.create_sync()
 }
 
 /// Connects to a worker that may not be there yet, and says who this is.
-pub(super) fn connect(seat: &Seat, peer: u32, (start, began): (&Patience, Instant)) -> Result<Stream> {
-    let path = seat.socket(peer);
+pub(super) fn connect(address: &Address, peer: u32, (start, began): (&Patience, Instant)) -> Result<Stream> {
+    let path = address.socket(peer);
     loop {
         let stream = name(&path).and_then(Stream::connect);
-        match stream.and_then(|mut stream| stream.write_all(&seat.introduction(seat.rank)).map(|()| stream)) {
+        match stream.and_then(|mut stream| stream.write_all(&address.introduction(address.rank)).map(|()| stream)) {
             Ok(stream) => return Ok(stream),
             Err(error) if start.is_over(began) => {
                 let message = format!("rank {peer} has not come after {:.1} s: {error}", began.elapsed().as_secs_f64());
-                return Err(WireError::Library { rank: Rank(seat.rank), call: "meeting the others", message });
+                return Err(WireError::Library { rank: Rank(address.rank), call: "meeting the others", message });
             }
             Err(_) => thread::sleep(LOOK),
         }
@@ -170,18 +170,18 @@ pub(super) fn connect(seat: &Seat, peer: u32, (start, began): (&Patience, Instan
 }
 
 /// The next worker that has connected, with its number; `None` where nobody has, or who did is none of the group.
-pub(super) fn accept(seat: &Seat, listener: &Listener) -> Result<Option<(u32, Stream)>> {
+pub(super) fn accept(address: &Address, listener: &Listener) -> Result<Option<(u32, Stream)>> {
     let mut stream = match listener.accept() {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-        Err(error) => return Err(seat.failed("accepting a connection", &error)),
+        Err(error) => return Err(address.failed("accepting a connection", &error)),
     };
-    let mut said = seat.introduction(0);
+    let mut said = address.introduction(0);
     let heard = stream.set_recv_timeout(Some(INTRODUCTION)).and_then(|()| stream.read_exact(&mut said));
     if heard.and_then(|()| stream.set_recv_timeout(None)).is_err() {
         return Ok(None);
     }
-    Ok((seat.rank + 1..seat.size).find(|&peer| said == seat.introduction(peer)).map(|peer| (peer, stream)))
+    Ok((address.rank + 1..address.size).find(|&peer| said == address.introduction(peer)).map(|peer| (peer, stream)))
 }
 
 /// Writes what is queued until the queue is closed, or nobody reads.

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use interprocess::local_socket::Stream;
 
-use super::sockets::{LOOK, Seat, accept, connect, listen, read_all, write_all, written};
+use super::sockets::{Address, LOOK, accept, connect, listen, read_all, write_all, written};
 use super::{End, Patience, Transport};
 use crate::transport::threads::ThreadsTransport;
 use crate::{Frame, Rank, Result, Tag};
@@ -51,14 +51,14 @@ impl StarTransport {
     ///
     /// # Panics
     ///
-    /// If this is not the seat of rank 0.
-    pub fn middle(seat: &Seat, deadline: std::time::Duration) -> Result<StarTransport> {
-        assert_eq!(seat.rank, HUB.0, "the middle has rank 0");
-        let failed = |error: std::io::Error| seat.failed("making a socket", &error);
-        let listener = listen(seat).map_err(failed)?;
+    /// If this is not rank 0.
+    pub fn middle(address: &Address, deadline: std::time::Duration) -> Result<StarTransport> {
+        assert_eq!(address.rank, HUB.0, "the middle has rank 0");
+        let failed = |error: std::io::Error| address.failed("making a socket", &error);
+        let listener = listen(address).map_err(failed)?;
         let (enter, coming) = channel();
         let closes = Arc::new(AtomicBool::new(false));
-        let (own, closed) = (seat.clone(), closes.clone());
+        let (own, closed) = (address.clone(), closes.clone());
         let guard = move || {
             while !closed.load(Ordering::Relaxed) {
                 // A connection that failed is nobody's; the next may do better.
@@ -72,7 +72,7 @@ impl StarTransport {
             }
         };
         thread::Builder::new().name("door".to_owned()).spawn(guard).map_err(failed)?;
-        let end = End::new(HUB, seat.size as usize, deadline);
+        let end = End::new(HUB, address.size as usize, deadline);
         let inner = ThreadsTransport::unlinked(end);
         Ok(StarTransport { inner, writers: Vec::new(), door: Some(Door { coming, closes }) })
     }
@@ -82,9 +82,9 @@ impl StarTransport {
     /// # Errors
     ///
     /// [`WireError::Library`](crate::WireError::Library) if rank 0 does not come in time.
-    pub fn arm(seat: &Seat, start: &Patience, deadline: std::time::Duration) -> Result<StarTransport> {
-        let stream = connect(seat, HUB.0, (start, Instant::now()))?;
-        let inner = ThreadsTransport::unlinked(End::new(Rank(seat.rank), seat.size as usize, deadline));
+    pub fn arm(address: &Address, start: &Patience, deadline: std::time::Duration) -> Result<StarTransport> {
+        let stream = connect(address, HUB.0, (start, Instant::now()))?;
+        let inner = ThreadsTransport::unlinked(End::new(Rank(address.rank), address.size as usize, deadline));
         let mut star = StarTransport { inner, writers: Vec::new(), door: None };
         star.link(HUB, stream);
         Ok(star)
@@ -171,12 +171,12 @@ mod tests {
     #[test]
     fn who_is_gone_is_missed_and_may_come_back_while_others_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let seat = |rank| Seat { folder: folder.path().to_owned(), secret: 7, rank, size: 3 };
+        let address = |rank| Address { folder: folder.path().to_owned(), secret: 7, rank, size: 3 };
         let start = Patience::new(LONG);
-        let mut middle = StarTransport::middle(&seat(0), LONG).unwrap();
+        let mut middle = StarTransport::middle(&address(0), LONG).unwrap();
         assert!(middle.poll(Rank(1)).unwrap().is_none(), "who has not come says nothing and is not gone");
-        let mut first = StarTransport::arm(&seat(1), &start, LONG).unwrap();
-        let mut second = StarTransport::arm(&seat(2), &start, LONG).unwrap();
+        let mut first = StarTransport::arm(&address(1), &start, LONG).unwrap();
+        let mut second = StarTransport::arm(&address(2), &start, LONG).unwrap();
         for (end, rank) in [(&mut first, 1), (&mut second, 2)] {
             end.send(Rank(0), frame(rank, &[rank as u8])).unwrap();
             assert_eq!(next(&mut middle, Rank(rank)).unwrap().payload(), [rank as u8]);
@@ -188,7 +188,7 @@ mod tests {
         drop(first);
         assert!(matches!(next(&mut middle, Rank(1)), Err(WireError::Gone { peer: Rank(1), .. })));
         let _ = middle.send(Rank(1), frame(10, b"lost"));
-        let mut back = StarTransport::arm(&seat(1), &start, LONG).unwrap();
+        let mut back = StarTransport::arm(&address(1), &start, LONG).unwrap();
         back.send(Rank(0), frame(2, b"back")).unwrap();
         let heard = loop {
             match middle.poll(Rank(1)) {

@@ -111,10 +111,10 @@ pub struct Line {
     pub skipped: Option<f64>,
     /// Seconds from start to end: the mean over the runs.
     pub seconds: Option<f64>,
-    /// Of trainers on their own that a simulated clock played: its seconds at the end.
+    /// Of independent trainers that a simulated clock played: its seconds at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_seconds: Option<f64>,
-    /// Of trainers on their own: seconds until a mean was worth 99 % of the best.
+    /// Of independent trainers: seconds until a mean was worth 99 % of the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.
@@ -195,10 +195,10 @@ pub struct Run {
     pub edge_cut: Option<f64>,
     /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
-    /// Of trainers on their own that a simulated clock played: its seconds at the end.
+    /// Of independent trainers that a simulated clock played: its seconds at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_seconds: Option<f64>,
-    /// Of trainers on their own: seconds until a mean was worth 99 % of the best.
+    /// Of independent trainers: seconds until a mean was worth 99 % of the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.

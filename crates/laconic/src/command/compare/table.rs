@@ -67,7 +67,7 @@ fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
     let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
     notes(comparison, text);
     if extra.trainers {
-        let what = "seconds on the simulated clock of trainers on their own";
+        let what = "seconds on the simulated clock of independent trainers";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
     }
     if let Some(said) = comparison.fallback() {
@@ -78,7 +78,7 @@ fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
     } else {
         let _ = writeln!(text, "cut: parts, and the share of edges between them");
     }
-    let _ = writeln!(text, "rounds: over all stages; of trainers on their own, means");
+    let _ = writeln!(text, "rounds: over all stages; of independent trainers, means");
     let often = "how often one looks, and in which codec, is train.eval_every and messages.evaluation";
     let _ = writeln!(text, "fewer: all but evaluation, against {}; {often}", comparison.baseline);
     let test =

@@ -42,7 +42,7 @@ pub struct Partition {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096),
         required_unless_present_any = ["part_column", "file"])]
     parts: Option<u32>,
-    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters dealt
+    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters assigned
     /// out at random), streaming (few edges, in passes that need no graph in memory), given (from --part-column or
     /// --file) [default: random, or given where one of these is there]
     #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()))]
@@ -82,7 +82,7 @@ struct Wishes {
     /// Multilevel, super_node, streaming: how much larger than the mean a part may be [default: 0.05]
     #[arg(long, value_name = "SHARE")]
     imbalance: Option<f64>,
-    /// Super_node: clusters to deal out [default: 15000, or a 64th of the nodes]
+    /// Super_node: clusters to assign [default: 15000, or a 64th of the nodes]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     clusters: Option<u32>,
     /// Super_node: what makes the clusters [default: multilevel]

@@ -1,4 +1,4 @@
-//! `laconic plan`: bytes, memory and time before anything runs, and what leaves whom.
+//! `laconic plan`: bytes, memory and time before anything runs, and the egress report.
 
 mod page;
 mod text;
@@ -39,7 +39,7 @@ pub struct Plan {
     /// Say what leaves this worker (else: each, where there are four or fewer)
     #[arg(long, value_name = "K")]
     worker: Option<u32>,
-    /// Write what leaves whom as a page for those who have to agree to it: .html or .md
+    /// Write the egress report, what each worker sends and to whom, as a page for those who have to agree to it: .html or .md
     #[arg(long, value_name = "FILE", value_parser = page::file)]
     out: Option<PathBuf>,
     /// Write every account: the ledger.csv that the run will leave
@@ -75,10 +75,10 @@ struct Costs {
     /// How far labels of training nodes differ between parts, 0 where they do not; known where somebody saw all parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     label_skew: Option<f64>,
-    /// Means of trainers on their own, where workers are that; worker 0 is their aggregator then.
+    /// Means of independent trainers, where workers are that; worker 0 is their aggregator then.
     #[serde(skip_serializing_if = "Option::is_none")]
     averaging: Option<Averaging>,
-    /// What leaves whom towards whom.
+    /// What each worker sends, and to whom.
     leaves: Vec<Leaves>,
     /// Seconds on the wire on each named link and on the configured one: the busiest uplink's bytes and the latency of
     /// every exchange, one after the other.
@@ -102,7 +102,7 @@ struct Costs {
     out: Option<PathBuf>,
 }
 
-/// What trainers on their own will average.
+/// What independent trainers will average.
 #[derive(Serialize)]
 struct Averaging {
     /// How many means there will be, at most where time decides.

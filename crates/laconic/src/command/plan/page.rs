@@ -1,4 +1,4 @@
-//! A plan as a page for those who have to agree to it: what leaves whom, made of which columns, once or in each round,
+//! A plan as a page for those who have to agree to it: what each worker sends, and to whom (the egress report), made of which columns, once or in each round,
 //! and what that says of people.
 
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(super) fn file(text: &str) -> Result<PathBuf, String> {
 pub(super) fn text(path: &Path, costs: &Costs, what: (&Config, &About)) -> String {
     let pieces = pieces(costs, what);
     let data = what.0.data.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let title = format!("What leaves whom: {data}");
+    let title = format!("Egress report: {data}");
     if path.extension().is_some_and(|extension| extension == "md") {
         markdown(&title, &pieces)
     } else {

@@ -106,7 +106,7 @@ fn means(text: &mut String, costs: &Costs) {
     }
 }
 
-/// What a worker is called: its part's name, its number, or what it is among trainers on their own.
+/// What a worker is called: its part's name, its number, or what it is among independent trainers.
 pub(super) fn name(costs: &Costs, rank: u32) -> String {
     match (&costs.averaging, rank.checked_sub(1)) {
         (None, _) => costs.part_names.get(rank as usize).cloned().unwrap_or_else(|| rank.to_string()),

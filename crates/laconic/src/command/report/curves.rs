@@ -71,7 +71,7 @@ fn common(all: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     mean_curve(&kept)
 }
 
-/// What means of trainers on their own were worth, by time and by bytes.
+/// What means of independent trainers were worth, by time and by bytes.
 pub fn of_means(run: &Run) -> Vec<Chart> {
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
     let (by_loss, noun) = (run.recorded.summary.config["train"]["select_by"] == "loss", run.recorded.task.noun());

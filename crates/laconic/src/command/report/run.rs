@@ -34,7 +34,7 @@ pub struct Run {
     pub ledger: Ledger,
     /// What its workers did in one round, where the run wrote that down.
     pub timeline: Option<Timeline>,
-    /// What trainers on their own did when, where workers were that.
+    /// What independent trainers did when, where workers were that.
     pub doings: Option<Doings>,
     /// The text of `config.toml`.
     pub text: String,

@@ -1,4 +1,4 @@
-//! What trainers on their own did: lanes, who took part in which mean, and what the means were worth.
+//! What independent trainers did: lanes, who took part in which mean, and what the means were worth.
 
 use std::collections::BTreeMap;
 use std::path::Path;

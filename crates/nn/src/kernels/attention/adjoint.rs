@@ -1,4 +1,4 @@
-//! The way back through attention: by source, since a source's message is read by all of its edges.
+//! The backward pass through attention: by source, since a source's message is read by all of its edges.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -12,7 +12,7 @@ use crate::matrix::Operand;
 /// Faer's products too, which the others leave to processors without these instructions.
 #[test]
 fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
-    let tiles = [Words::Values, Words::Eights].into_iter().filter(|words| words.are_multiplied()).map(By::Tiles);
+    let tiles = [Words::F32x16, Words::F32x8].into_iter().filter(|words| words.are_multiplied()).map(By::Tiles);
     let ways: Vec<By> = std::iter::once(By::Library).chain(tiles).collect();
     let rooms = Compute::new(1).rooms();
     for (n, inputs, outputs) in [(200, 37, 11), (1, 1, 1), (97, 130, 70), (49, 256, 40), (0, 3, 2)] {

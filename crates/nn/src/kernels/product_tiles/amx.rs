@@ -69,7 +69,7 @@ pub(super) unsafe fn multiply(
     (right, words): (&[f32], usize),
     coming: Coming<'_>,
 ) {
-    let panel = Words::Squares.panel();
+    let panel = Words::AmxTiles.panel();
     let rows = out.len() / columns;
     let (of_row, of_word) = left.strides();
     assert!(of_word == 1 && words % SQUARE == 0, "rows of whole squares");
@@ -264,14 +264,14 @@ unsafe fn one(at: &Place) {
 /// The processor has AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) unsafe fn columns_to_rows<T: Value>(left: &mut [f32], x: &[T], columns: usize) {
-    let words = Words::Squares.of(x.len() / columns.max(1));
+    let words = Words::AmxTiles.of(x.len() / columns.max(1));
     for (at, rows) in x.chunks((2 * SQUARE * columns).max(1)).enumerate() {
         for first in (0..columns).step_by(SQUARE) {
             let count = SQUARE.min(columns - first);
             let mut square = [[0.0; SQUARE]; SQUARE];
             for (words, pair) in square.iter_mut().zip(rows.chunks(2 * columns)) {
                 let (low, high) = pair.split_at(columns);
-                join(&mut words[..count], (&low[first..][..count], high.get(first..first + count)), Words::Squares);
+                join(&mut words[..count], (&low[first..][..count], high.get(first..first + count)), Words::AmxTiles);
             }
             transpose(&mut square);
             for (column, from) in square[..count].iter().enumerate() {

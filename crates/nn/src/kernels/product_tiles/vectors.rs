@@ -8,7 +8,7 @@ use super::{Coming, LANES, LeftSide, Words, ask_for};
 const TILE: usize = 6;
 
 /// Rows that are multiplied by one panel before the next: they and what comes of them leave room for the panels in the
-/// second cache.
+/// L2 cache.
 const BLOCK: usize = 8 * TILE;
 
 /// `out (=|+=) left · right`, as [`multiply_words`](super::multiply_words), which has compared the shapes.
@@ -109,10 +109,10 @@ unsafe fn tile(of: Words, rows: usize, vectors: usize, at: &Tile) {
         };
     }
     match of {
-        Words::Values => sizes!(values: 1 2 3 4 5 6),
-        Words::Eights => rows!(1 2 3 4 5 6),
-        Words::Pairs => sizes!(pairs: 1 2 3 4 5 6),
-        Words::Squares => unreachable!("squares are multiplied elsewhere"),
+        Words::F32x16 => sizes!(values: 1 2 3 4 5 6),
+        Words::F32x8 => rows!(1 2 3 4 5 6),
+        Words::Bf16Pairs => sizes!(pairs: 1 2 3 4 5 6),
+        Words::AmxTiles => unreachable!("squares are multiplied elsewhere"),
     }
 }
 

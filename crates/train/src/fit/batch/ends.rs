@@ -1,4 +1,4 @@
-//! Batches of edges where no layer reads neighbours any more, by trainers on their own: both ends of a pair are own
+//! Batches of edges where no layer reads neighbours any more, by independent trainers: both ends of a pair are own
 //! nodes, and a pass runs over the kept rows of these.
 
 use std::collections::VecDeque;
@@ -69,12 +69,12 @@ impl Batches for EndRows {
         let Some(Current { subset, inputs, pairs, how }) = &self.current else { return Ok(0.0) };
         let (pass, Training { network, p, task, context, scale, .. }) = (&mut self.pass, training);
         let (mut peers, graph) = worker.split_subset(subset);
-        pass.forward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context })?;
+        pass.forward(&mut Walk { peers: &mut peers, graph, required_rows: None, network, p, inputs, context })?;
         let (gradient, outputs) = pass.logits_gradient();
         let learning = Learning { rows: None, pairs: Some((pairs, *how)), p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         let (mut peers, graph) = worker.split_subset(subset);
-        pass.backward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context }, g)?;
+        pass.backward(&mut Walk { peers: &mut peers, graph, required_rows: None, network, p, inputs, context }, g)?;
         Ok(value)
     }
 

@@ -67,12 +67,12 @@ impl Batches for TrainingRows {
         };
         let (pass, Training { network, p, task, context, scale, .. }) = (&mut self.pass, training);
         let (mut peers, graph) = worker.split_subset(subset);
-        pass.forward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context })?;
+        pass.forward(&mut Walk { peers: &mut peers, graph, required_rows: None, network, p, inputs, context })?;
         let (gradient, outputs) = pass.logits_gradient();
         let learning = Learning { rows: Some(subset), pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         let (mut peers, graph) = worker.split_subset(subset);
-        pass.backward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context }, g)?;
+        pass.backward(&mut Walk { peers: &mut peers, graph, required_rows: None, network, p, inputs, context }, g)?;
         Ok(value)
     }
 

@@ -105,7 +105,7 @@ impl SampledBatches {
                 Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
                 None => Of::Rows(training_rows(worker)),
             },
-            // A trainer on its own goes on until it is told that it is over, and who corrects means as long as they do.
+            // An independent trainer goes on until it is told that it is over, and the correction of means as long.
             rounds: if plan.trainers.is_some() { u32::MAX } else { stage.rounds },
             window: Window::new(draws, known, batching.ahead)?,
             open: 0..0,
@@ -183,7 +183,15 @@ impl SampledBatches {
             let Training { network, p, inputs, context, .. } = *training;
             let (mut peers, graph) = worker.split();
             let context = context.telling();
-            training.pass.infer(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context })?;
+            training.pass.infer(&mut Walk {
+                peers: &mut peers,
+                graph,
+                required_rows: None,
+                network,
+                p,
+                inputs,
+                context,
+            })?;
             *training.pass = Pass::default();
         }
         let Worker { stale, halo, .. } = worker;

@@ -1,4 +1,4 @@
-//! What is learned: how the rows that a network puts out become a loss, and what an evaluation makes of them.
+//! What is learned: how the rows that a network outputs become a loss, and what an evaluation makes of them.
 //!
 //! The engine knows no task: it runs a network over rows, hands what comes out to the task, and takes a gradient back.
 //! A task is one file here.
@@ -19,7 +19,7 @@ use crate::worker::local::Subset;
 use link_prediction::LinkPrediction;
 pub(super) use node_classification::NodeClassification;
 
-/// What a task is given besides the rows that the network puts out.
+/// What a task is given besides the rows that the network outputs.
 #[derive(Clone, Copy)]
 pub struct Learning<'a> {
     /// Which own rows these are; `None` for all of them.
@@ -35,7 +35,7 @@ pub struct Learning<'a> {
     pub scale: f32,
 }
 
-/// What is learned from the rows that a network puts out.
+/// What is learned from the rows that a network outputs.
 pub trait Task {
     /// The loss of a round of training: sets `gradient`, of as many rows as `outputs`, and adds to `g`, the gradients
     /// of all parameters, those of parameters of the task's own.
@@ -51,7 +51,7 @@ pub trait Task {
         g: &mut [f32],
     ) -> Result<f64>;
 
-    /// The figures of each split over all workers, from what each one's network puts out for its own rows.
+    /// The figures of each split over all workers, from what each one's network outputs for its own rows.
     ///
     /// # Errors
     /// If another worker does not answer.

@@ -145,7 +145,7 @@ fn the_adjoint_of_a_maximum_goes_to_what_was_taken() {
     assert_eq!((at(&items, 1, Moment::Backward).1, at(&items, 1, Moment::Backward).2), (None, 4.0 * 100.0 * 24.0));
 }
 
-/// The last layer puts out the 60 training rows, into which 250 of the edges go; the first all, since these read all.
+/// The last layer outputs the 60 training rows, into which 250 of the edges go; the first all, since these read all.
 #[test]
 fn rows_that_nobody_reads_are_no_work() {
     let within = vec![Count { nodes: 60, edges: 250 }];

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
 
-use super::desk::Desk;
-use super::real::Chair;
+use super::run_recorder::RunRecorder;
+use super::server::AggregatorServer;
 use super::{Opened, Setup};
 use crate::averaging::link::sizes_to_trainer;
 use crate::averaging::{Ending, Leave, Played, ToTrainer};
@@ -55,14 +55,14 @@ impl Traffic {
     }
 
     /// What has crossed the aggregator's end, and what trainers have sent each other.
-    pub fn of_chair(chair: &Chair, exchanged: &[Ledger]) -> Traffic {
-        let of_aggregator = chair.transport.sent();
-        let sent = std::iter::once(of_aggregator).chain(&chair.from).cloned().collect::<Vec<Ledger>>();
+    pub fn of_chair(server: &AggregatorServer, exchanged: &[Ledger]) -> Traffic {
+        let of_aggregator = server.transport.sent();
+        let sent = std::iter::once(of_aggregator).chain(&server.from).cloned().collect::<Vec<Ledger>>();
         let mut received = vec![Ledger::new(); sent.len()];
         for (from, ledger) in Rank::all(sent.len()).zip(&sent) {
             for (to, into) in Rank::all(sent.len()).zip(&mut received).filter(|(to, _)| *to != from) {
                 // Who did not take its leave may have missed something.
-                if to == Rank(0) || chair.leaves[to.index() - 1].is_some() {
+                if to == Rank(0) || server.leaves[to.index() - 1].is_some() {
                     mirror((from, ledger), (to, into));
                 }
             }
@@ -102,19 +102,19 @@ fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
 /// If too few trainers were left, the aggregator was lost, or the results cannot be written down.
 pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let Closing { setup, opened, traffic, ending, end, began, leaves } = closing;
-    let Opened { mut desk, card, earlier, snapshot, by_kind, start, shape } = opened;
+    let Opened { mut records, card, earlier, snapshot, by_kind, start, shape } = opened;
     let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
     let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
-        if !desk.writes_ledgers() {
-            desk.open_ledgers(out, start)?;
+        if !records.writes_ledgers() {
+            records.open_ledgers(out, start)?;
         }
         // What is still in memory.
-        desk.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
+        records.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
     }
-    let word = word(setup, &desk, ending)?;
-    let trained = desk.trained(ending == Some(Ending::Stopped))?;
-    let told = desk.progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
+    let word = word(setup, &records, ending)?;
+    let trained = records.trained(ending == Some(Ending::Stopped))?;
+    let told = records.progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
     let digest = weights::digest(&trained.chosen, &trained.last);
     let times = [began.elapsed().as_secs_f64(), if simulated(setup) { end.as_secs_f64() } else { 0.0 }];
     let facts = RunFacts {
@@ -130,15 +130,15 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         one_process: setup.process.is_shared,
     };
     let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times), &leaves))?;
-    foretell(&mut summary.bytes, setup, &mut desk);
+    predict(&mut summary.bytes, setup, &mut records);
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
     let hosted_part = setup.trainers.hosted;
-    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..desk.summary(word) });
+    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..records.summary(word) });
     if let Some(out) = &setup.process.out {
-        let card = Card { run: desk.recorder.run().to_owned(), ..card };
+        let card = Card { run: records.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);
-        written.and_then(|()| desk.write_lanes(out)).map_err(|error| desk.recorder.located(error))?;
+        written.and_then(|()| records.write_lanes(out)).map_err(|error| records.recorder.located(error))?;
     }
     let mut summary = Some(summary);
     let ledgers = sent.into_iter().zip(received).zip(setup.forecast.books.clone());
@@ -157,7 +157,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
 /// What the prediction was worth: nothing where nobody knew how many means there would be. Where steps decide that, it
 /// is of trainers that keep up with each other; of others it is a bound with a call of each for every mean, unless
 /// somebody has begun anew, whom nobody had foreseen.
-fn foretell(bytes: &mut BytesSummary, setup: &Setup, desk: &mut Desk) {
+fn predict(bytes: &mut BytesSummary, setup: &Setup, records: &mut RunRecorder) {
     let forecast = &setup.forecast;
     bytes.is_bound = !forecast.is_exact;
     if forecast.means.is_empty() {
@@ -175,7 +175,7 @@ fn foretell(bytes: &mut BytesSummary, setup: &Setup, desk: &mut Desk) {
     bytes.predicted = (bytes.total <= most).then_some(most);
     let most = bytes.predicted.map(|most| format!("; with a call of each for every mean it is at most {most}"));
     let what = "bytes were predicted for trainers that keep up with each other and do not fail, which not all did";
-    desk.say(format!("{predicted} {what}{}", most.unwrap_or_default()));
+    records.say(format!("{predicted} {what}{}", most.unwrap_or_default()));
 }
 
 fn simulated(setup: &Setup) -> bool {
@@ -186,15 +186,15 @@ fn simulated(setup: &Setup) -> bool {
 ///
 /// # Errors
 /// If too few trainers were left, or the aggregator was lost.
-fn word(setup: &Setup, desk: &Desk, ending: Option<Ending>) -> Result<&'static str> {
-    let means = desk.finished.iter().map(|(_, means)| means).sum::<u32>() + desk.progress.done;
+fn word(setup: &Setup, records: &RunRecorder, ending: Option<Ending>) -> Result<&'static str> {
+    let means = records.finished.iter().map(|(_, means)| means).sum::<u32>() + records.progress.done;
     match ending {
         Some(Ending::Limit) => Ok("limit"),
         Some(Ending::Patience) => Ok("patience"),
         Some(Ending::Stopped) => Ok("stopped"),
         Some(Ending::NoQuorum { answered }) => {
             let wanted = setup.trainers.quorum(setup.parts.len());
-            Err(TrainError::NoQuorum { answered, wanted, gathering: !desk.has_begun, means })
+            Err(TrainError::NoQuorum { answered, wanted, gathering: !records.has_begun, means })
         }
         None => Err(TrainError::AggregatorLost { means }),
     }

@@ -1,15 +1,16 @@
-//! Runs of trainers on their own: who stands where, what is started, and what comes out.
+//! Runs of independent trainers: who stands where, what is started, and what comes out.
 //!
 //! The aggregator has rank 0 and every part, so that it can judge means on the whole graph; the trainer of a part that
 //! is not dropped stands behind it. With `schedule.halo = "none"` a trainer meets nobody: it is a worker alone on the
 //! graph of its own nodes. With `frozen` trainers exchange the inputs of each stage before they go.
 
+mod client;
 mod close;
-mod crew;
-mod desk;
+mod local_trainers;
 mod on_threads;
-mod real;
-pub(super) mod seated;
+pub(super) mod processes;
+mod run_recorder;
+mod server;
 mod simulated;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
 use laconic_wire::{PerKind, Rank};
 
-use self::desk::Desk;
+use self::run_recorder::RunRecorder;
 use super::options::{Options, Outcome};
 use super::session::Process;
 use super::source::Source;
@@ -52,7 +53,7 @@ pub(super) struct Setup {
     /// The numbers of the parts that are trained on: of each trainer.
     pub parts: Vec<u32>,
     /// Which trainer lives in the aggregator's process, where one does.
-    pub guest: Option<usize>,
+    pub hosted: Option<usize>,
     pub config: Config,
     /// Steps of each trainer's epoch.
     pub of_epoch: Vec<u64>,
@@ -175,9 +176,9 @@ fn prepare(
     let mut data = Data { parts: own, whole };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
-    let guest = trainers.guest(&parts)?;
+    let hosted = trainers.hosted(&parts)?;
     let is_shared = config.transport.kind != TransportKind::Processes;
-    let is_here = |place: usize| is_shared || guest == Some(place);
+    let is_here = |place: usize| is_shared || hosted == Some(place);
     let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
     let aggregator = memory::of_aggregator(&data.whole.part, &plan, parts.len());
     let memory = admit(&plan, (aggregator, &here.collect::<Vec<_>>()), force, observer.as_mut())?;
@@ -187,11 +188,11 @@ fn prepare(
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
     let opening = Opening::new(&plan, &process, &data.whole.part)?;
-    let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes, opening.snapshot())?;
+    let forecast = TrainersForecast::of(&plan, (&of_epoch, hosted), &shapes, opening.snapshot())?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
     let setup =
-        Setup { plan, trainers, parts, guest, config, of_epoch, class_weights, process, forecast, give_up, over };
+        Setup { plan, trainers, parts, hosted, config, of_epoch, class_weights, process, forecast, give_up, over };
     if setup.config.transport.kind == TransportKind::Simulated {
         // Before the folder of an earlier run is touched.
         simulated::conditions(&setup)?;
@@ -238,9 +239,9 @@ struct Opening {
     shape: Option<PartShape>,
 }
 
-/// The desk with what the summary needs of the start.
+/// The recorder with what the summary needs of the start.
 struct Opened {
-    desk: Desk,
+    records: RunRecorder,
     card: Card,
     earlier: Earlier,
     snapshot: Option<Snapshot>,
@@ -309,8 +310,12 @@ impl Opening {
         plan.notes().iter().for_each(|note| watch.noted(note));
         watch.stages(&means);
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
-        let desk =
-            Desk::new(plan.clone(), recorder, (setup.parts.clone(), setup.of_epoch.clone()), process.stop.clone());
-        Ok(Opened { desk, card, earlier, snapshot, by_kind, start, shape })
+        let records = RunRecorder::new(
+            plan.clone(),
+            recorder,
+            (setup.parts.clone(), setup.of_epoch.clone()),
+            process.stop.clone(),
+        );
+        Ok(Opened { records, card, earlier, snapshot, by_kind, start, shape })
     }
 }

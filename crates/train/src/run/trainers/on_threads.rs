@@ -5,9 +5,10 @@ use std::time::Instant;
 use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
+use super::client::TrainerClient;
 use super::close::{Closing, Traffic, close};
-use super::crew::{Hand, after, exchanges, meeting};
-use super::real::{AGGREGATOR, Chair, Post};
+use super::local_trainers::{LoneWorker, after, exchanges, meeting};
+use super::server::{AGGREGATOR, AggregatorServer};
 use super::{Data, Opened, Setup, Whole};
 use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
@@ -28,22 +29,22 @@ pub(super) fn live(
     transport: Box<dyn Transport>,
 ) -> Result<Ledger> {
     let (give_up, over) = (setup.give_up.clone(), setup.over.clone());
-    let mut post = Post { transport: Metered::new(transport), give_up, over, steps: 0 };
-    let mut hand = Hand::trainer(setup, part, exchange)?;
+    let mut client = TrainerClient { transport: Metered::new(transport), give_up, over, steps: 0 };
+    let mut lone = LoneWorker::trainer(setup, part, exchange)?;
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
-        let inputs = hand.inputs(meeting(stage, index))?;
-        hand.stays_in_touch(false);
-        let at = after(stage, index, post.steps);
-        let mut learner = LocalTrainer::new(&mut hand.worker, at, inputs)?;
-        match post.train(setup, index, &mut learner)? {
-            Some(chosen) if index + 1 < stages.len() => hand.x = learner.hand_on(&chosen)?,
+        let inputs = lone.inputs(meeting(stage, index))?;
+        lone.stays_in_touch(false);
+        let at = after(stage, index, client.steps);
+        let mut learner = LocalTrainer::new(&mut lone.worker, at, inputs)?;
+        match client.train(setup, index, &mut learner)? {
+            Some(chosen) if index + 1 < stages.len() => lone.x = learner.hand_on(&chosen)?,
             _ => break,
         }
     }
-    post.transport.finish()?;
-    hand.finish()?;
-    Ok(hand.exchanged())
+    client.transport.finish()?;
+    lone.finish()?;
+    Ok(lone.exchanged())
 }
 
 /// The aggregator's life: leads every stage to its end.
@@ -55,50 +56,50 @@ pub(super) fn preside(
     whole: Whole,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
-) -> Result<(Ending, Chair)> {
-    let mut chair = Chair::new(Metered::new(transport), setup.give_up.clone());
+) -> Result<(Ending, AggregatorServer)> {
+    let mut server = AggregatorServer::new(Metered::new(transport), setup.give_up.clone());
     if let Some(out) = &setup.process.out {
-        opened.desk.open_ledgers(out, opened.start)?;
+        opened.records.open_ledgers(out, opened.start)?;
     }
-    let mut hand = Hand::judge(setup, whole)?;
+    let mut lone = LoneWorker::judge(setup, whole)?;
     let stages = setup.plan.stages.clone();
     let mut snapshot = opened.snapshot.clone();
     let mut ending = Ending::Limit;
     for (index, stage) in stages.iter().enumerate() {
-        let desk = &mut opened.desk;
-        let at = StageRun { stage, index, rounds_before: desk.finished.iter().map(|(_, rounds)| rounds).sum() };
-        desk.recorder.observer().stands(Stand::Prepares);
-        let inputs = hand.inputs(at)?;
-        desk.begin(index);
+        let records = &mut opened.records;
+        let at = StageRun { stage, index, rounds_before: records.finished.iter().map(|(_, rounds)| rounds).sum() };
+        records.recorder.observer().stands(Stand::Prepares);
+        let inputs = lone.inputs(at)?;
+        records.begin(index);
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
-            chair.pass(setup, index, &chosen)?;
-            hand.x = crate::fit::local::WholeJudge::new(&mut hand.worker, at, inputs)?.hand_on(&chosen)?;
-            desk.pass((chosen, rounds));
+            server.pass(setup, index, &chosen)?;
+            lone.x = crate::fit::local::WholeJudge::new(&mut lone.worker, at, inputs)?.hand_on(&chosen)?;
+            records.pass((chosen, rounds));
             continue;
         }
         if let Some(snapshot) = snapshot.take() {
-            desk.restore(snapshot)?;
+            records.restore(snapshot)?;
         }
-        desk.sent_besides = setup.exchanged_until(index);
-        desk.told = setup.told();
+        records.sent_besides = setup.exchanged_until(index);
+        records.told = setup.told();
         let began = Instant::now();
-        let (how, handed) = chair.lead(setup, (&mut hand.worker, at, inputs), desk, index + 1 < stages.len())?;
-        desk.spent(began.elapsed());
-        chair.write_down(desk)?;
-        (ending, hand.x) = (how, handed);
-        if hand.x.is_none() {
+        let (how, handed) = server.lead(setup, (&mut lone.worker, at, inputs), records, index + 1 < stages.len())?;
+        records.spent(began.elapsed());
+        server.write_down(records)?;
+        (ending, lone.x) = (how, handed);
+        if lone.x.is_none() {
             break;
         }
     }
-    chair.transport.finish()?;
-    Ok((ending, chair))
+    server.transport.finish()?;
+    Ok((ending, server))
 }
 
 /// A way to meet the other trainers, which may take a while: the end of their network, where they have one.
 type Meets<'a> = Box<dyn FnOnce() -> Result<Option<Box<dyn Transport>>> + Send + 'a>;
 
 /// A trainer that is a thread of the aggregator's process.
-pub(super) struct Lodger<'a> {
+pub(super) struct HostedTrainer<'a> {
     /// Its place among trainers.
     pub place: usize,
     pub part: Part,
@@ -110,7 +111,7 @@ pub(super) struct Lodger<'a> {
 /// How the aggregator's process ended.
 pub(super) struct Led {
     pub ending: Ending,
-    pub chair: Chair,
+    pub server: AggregatorServer,
     /// What trainers of this process have sent to others than the aggregator, in their order.
     pub exchanged: Vec<Ledger>,
 }
@@ -125,12 +126,12 @@ pub(super) fn lead(
     whole: Whole,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
-    lodgers: Vec<Lodger<'_>>,
+    hosted_trainers: Vec<HostedTrainer<'_>>,
 ) -> Result<Led> {
-    let places: Vec<usize> = lodgers.iter().map(|lodger| lodger.place).collect();
+    let places: Vec<usize> = hosted_trainers.iter().map(|hosted| hosted.place).collect();
     let (led, lives) = std::thread::scope(|scope| {
         let mut lives = Vec::new();
-        for Lodger { place, part, exchange, transport } in lodgers {
+        for HostedTrainer { place, part, exchange, transport } in hosted_trainers {
             let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
             match thread.spawn_scoped(scope, move || live(setup, part, exchange()?, transport)) {
                 Ok(life) => lives.push(life),
@@ -152,12 +153,12 @@ pub(super) fn lead(
     });
     let mut failed = places.iter().zip(&lives).filter_map(|(place, life)| Some((place, life.as_ref().err()?)));
     let first = failed.find(|(_, error)| !error.is_consequence()).map(|(place, error)| (*place, error.to_string()));
-    let (ending, chair) = match led {
+    let (ending, server) = match led {
         Ok(led) => led,
         Err(error) => return Err(lives.into_iter().find_map(|life| cause(life, &error)).unwrap_or(error)),
     };
     if let Some((place, error)) = &first {
-        opened.desk.say(format!("trainer {} failed: {error}", setup.parts[*place]));
+        opened.records.say(format!("trainer {} failed: {error}", setup.parts[*place]));
     }
     if let Ending::NoQuorum { .. } = ending
         && let Some(error) = lives.iter().position(|life| life.as_ref().is_err_and(|error| !error.is_consequence()))
@@ -165,7 +166,7 @@ pub(super) fn lead(
         return Err(lives.into_iter().nth(error).and_then(Result::err).expect("it has failed"));
     }
     let exchanged = lives.into_iter().map(Result::unwrap_or_default).collect();
-    Ok(Led { ending, chair, exchanged })
+    Ok(Led { ending, server, exchanged })
 }
 
 /// Runs everybody as threads of this process.
@@ -176,20 +177,20 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     let began = Instant::now();
     let mut ends = threads(setup.parts.len() + 1, setup.config.deadline());
     ends.iter_mut().for_each(|end| setup.give_up.flags().into_iter().for_each(|flag| end.add_interrupt(flag)));
-    if let Some(guest) = setup.guest {
-        ends[0].end_mut().set_housemate(Rank(guest as u32 + 1));
-        ends[guest + 1].end_mut().set_housemate(AGGREGATOR);
+    if let Some(hosted) = setup.hosted {
+        ends[0].end_mut().set_same_process(Rank(hosted as u32 + 1));
+        ends[hosted + 1].end_mut().set_same_process(AGGREGATOR);
     }
     let mut ends = ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>);
     let of_aggregator = ends.next().expect("the aggregator has an end");
-    let mut lodgers = Vec::with_capacity(setup.parts.len());
+    let mut hosted_trainers = Vec::with_capacity(setup.parts.len());
     for (((place, part), exchange), transport) in data.parts.into_iter().enumerate().zip(exchanges(setup)).zip(ends) {
-        lodgers.push(Lodger { place, part, exchange: Box::new(move || Ok(exchange)), transport });
+        hosted_trainers.push(HostedTrainer { place, part, exchange: Box::new(move || Ok(exchange)), transport });
     }
-    let Led { ending, chair, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, lodgers)?;
-    opened.desk.note_leaves(&chair.leaves);
-    let end = opened.desk.before;
-    let traffic = Traffic::of_chair(&chair, &exchanged);
+    let Led { ending, server, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, hosted_trainers)?;
+    opened.records.note_leaves(&server.leaves);
+    let end = opened.records.before;
+    let traffic = Traffic::of_chair(&server, &exchanged);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
 }
 

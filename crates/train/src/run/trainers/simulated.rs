@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use laconic_wire::{Ledger, LinkShape};
 
 use super::close::{Closing, Traffic, close};
-use super::crew::{Crew, after, meeting};
-use super::desk::Desk;
+use super::local_trainers::{LocalTrainers, after, meeting};
+use super::run_recorder::RunRecorder;
 use super::{Data, Opened, Setup};
 use crate::averaging::conditions::{Conditions, Fault};
 use crate::averaging::simulated::run;
@@ -52,7 +52,7 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
             }
             Who::Named(_) => None,
             Who::Trainer(part) => match setup.parts.iter().position(|own| *own == part) {
-                Some(trainer) if setup.guest == Some(trainer) && fault.kind != Failing::Stalled => {
+                Some(trainer) if setup.hosted == Some(trainer) && fault.kind != Failing::Stalled => {
                     let what = "lives in the aggregator's process (schedule.aggregator) and fails with it: who = \
                         \"aggregator\"; alone it can be stalled";
                     return Err(TrainError::config(format!("transport.faults: the trainer of part {part} {what}")));
@@ -73,7 +73,7 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
         verdict: Duration::ZERO,
         links: vec![link; speeds.len() + 1],
         speeds,
-        guest: setup.guest,
+        hosted: setup.hosted,
         faults,
     })
 }
@@ -85,45 +85,45 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
 pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
     let began = Instant::now();
     let conditions = conditions(setup)?;
-    let mut crew = Crew::start(setup, data)?;
+    let mut local_trainers = LocalTrainers::start(setup, data)?;
     let mut snapshot = opened.snapshot.clone();
     let mut origin = snapshot.is_none().then_some(Duration::ZERO);
     let (mut played, mut ending) = (Vec::<Played>::new(), None);
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
-        let desk = &mut opened.desk;
-        let rounds_before = desk.finished.iter().map(|(_, rounds)| rounds).sum();
+        let records = &mut opened.records;
+        let rounds_before = records.finished.iter().map(|(_, rounds)| rounds).sum();
         let at = StageRun { stage, index, rounds_before };
-        let (inputs, of_judge) = meet(&mut crew, at, &conditions, desk)?;
-        let exchanged = sum(&crew.exchanged());
+        let (inputs, of_judge) = meet(&mut local_trainers, at, &conditions, records)?;
+        let exchanged = sum(&local_trainers.exchanged());
         let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
         let mut learners = Vec::with_capacity(setup.parts.len());
-        for (trainer, (hand, inputs)) in crew.trainers.iter_mut().zip(inputs).enumerate() {
-            learners.push(LocalTrainer::new(&mut hand.worker, after(stage, index, steps(trainer)), inputs)?);
+        for (trainer, (lone, inputs)) in local_trainers.trainers.iter_mut().zip(inputs).enumerate() {
+            learners.push(LocalTrainer::new(&mut lone.worker, after(stage, index, steps(trainer)), inputs)?);
         }
-        let mut judge = WholeJudge::new(&mut crew.judge.worker, at, of_judge)?;
-        desk.begin(index);
+        let mut judge = WholeJudge::new(&mut local_trainers.judge.worker, at, of_judge)?;
+        records.begin(index);
         let hands_on = index + 1 < stages.len();
         let chosen = if let Some(known) = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)) {
-            desk.pass(known.clone());
+            records.pass(known.clone());
             played.push(Played::passed(&conditions, &known.0.as_slice().into()));
             known.0.clone()
         } else {
-            snapshot.take().map_or(Ok(()), |snapshot| desk.restore(snapshot))?;
-            let reached = desk.reached();
+            snapshot.take().map_or(Ok(()), |snapshot| records.restore(snapshot))?;
+            let reached = records.reached();
             // Faults are timed from the beginning, or from when the run went on.
-            let origin = *origin.get_or_insert(desk.lasted());
-            let conditions = conditions.since(desk.lasted().saturating_sub(origin));
-            desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
+            let origin = *origin.get_or_insert(records.lasted());
+            let conditions = conditions.since(records.lasted().saturating_sub(origin));
+            records.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
             // That it can be made is known since the run was predicted.
             let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
             let (terms, from) = (setup.terms(index), (&reached, hands_on));
-            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, desk)?;
-            desk.note_played(&went.lanes, &went.steps);
-            desk.spent(went.end);
+            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, records)?;
+            records.note_played(&went.lanes, &went.steps);
+            records.spent(went.end);
             ending = went.ending;
             let goes_on = hands_on && matches!(ending, Some(Ending::Limit | Ending::Patience));
-            let chosen = if goes_on { desk.finish_stage()? } else { Vec::new() };
+            let chosen = if goes_on { records.finish_stage()? } else { Vec::new() };
             if goes_on {
                 went.dismiss(&chosen.as_slice().into());
             }
@@ -135,25 +135,25 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
         };
         let handed: Vec<Option<Handed>> =
             learners.into_iter().map(|learner| learner.hand_on(&chosen)).collect::<Result<_>>()?;
-        crew.judge.x = judge.hand_on(&chosen)?;
-        crew.trainers.iter_mut().zip(handed).for_each(|(hand, handed)| hand.x = handed);
+        local_trainers.judge.x = judge.hand_on(&chosen)?;
+        local_trainers.trainers.iter_mut().zip(handed).for_each(|(lone, handed)| lone.x = handed);
     }
-    let traffic = Traffic::of_stages(&played, &crew.exchanged());
-    let end = opened.desk.before;
+    let traffic = Traffic::of_stages(&played, &local_trainers.exchanged());
+    let end = opened.records.before;
     close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
 }
 
 /// Lets trainers exchange the inputs of a stage, which takes its time: theirs, and the judge's.
 fn meet(
-    crew: &mut Crew,
+    local_trainers: &mut LocalTrainers,
     at: StageRun<'_>,
     conditions: &Conditions,
-    desk: &mut Desk,
+    records: &mut RunRecorder,
 ) -> Result<(Vec<StageInputs>, StageInputs)> {
-    let before = crew.exchanged();
-    let inputs = crew.inputs(meeting(at.stage, at.index), at)?;
-    crew.trainers.iter_mut().for_each(|hand| hand.stays_in_touch(true));
-    desk.before += longest(&before, &crew.exchanged(), conditions);
+    let before = local_trainers.exchanged();
+    let inputs = local_trainers.inputs(meeting(at.stage, at.index), at)?;
+    local_trainers.trainers.iter_mut().for_each(|lone| lone.stays_in_touch(true));
+    records.before += longest(&before, &local_trainers.exchanged(), conditions);
     Ok(inputs)
 }
 

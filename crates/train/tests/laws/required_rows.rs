@@ -1,4 +1,4 @@
-//! Layers put out only what somebody reads. The independent check: nodes that count for nothing in the loss. Where they
+//! Layers output only what somebody reads. The independent check: nodes that count for nothing in the loss. Where they
 //! are no training nodes, layers leave them out; where they are training nodes of a class that weighs next to nothing,
 //! layers put all out, and the loss and everything learned from it are the same by its definition.
 
@@ -43,7 +43,7 @@ fn few(mut dataset: Dataset, every: usize, all_train: bool) -> Dataset {
     dataset
 }
 
-/// Rows that each layer of the last stage puts out for somebody on each of some workers, where those before have the
+/// Rows that each layer of the last stage outputs for somebody on each of some workers, where those before have the
 /// order to themselves.
 fn put_out(keys: &[&str], dataset: &Dataset, workers: u32, reader: Reader) -> Vec<Vec<usize>> {
     let config = config(keys);
@@ -62,15 +62,16 @@ fn put_out(keys: &[&str], dataset: &Dataset, workers: u32, reader: Reader) -> Ve
 
 fn assert_learns_the_same(dataset: &Dataset, every: usize, keys: &[&str], workers: u32) {
     let keys = [keys, &["train.epochs=6", "train.eval_every=0", WEIGHTS]].concat();
-    let [narrowed, whole] = [false, true].map(|all| few(dataset.clone(), every, all));
+    let [required_rows, whole] = [false, true].map(|all| few(dataset.clone(), every, all));
     let what = (workers, &keys);
-    assert_close(&losses(&keys, &narrowed, workers), &losses(&keys, &whole, workers), TOLERANCE, &what);
-    let [found, expected] = [narrowed, whole].map(|data| run(&config(&keys), &data, workers).swap_remove(0).trained);
+    assert_close(&losses(&keys, &required_rows, workers), &losses(&keys, &whole, workers), TOLERANCE, &what);
+    let [found, expected] =
+        [required_rows, whole].map(|data| run(&config(&keys), &data, workers).swap_remove(0).trained);
     let difference = relative_difference(&found.last, &expected.last);
     assert!(difference <= TOLERANCE, "{what:?}: {difference:.1e}");
 }
 
-/// All of these laws would hold of layers that put out everything.
+/// All of these laws would hold of layers that output everything.
 #[test]
 fn layers_leave_out_what_nobody_reads() {
     let dataset = graph(600, CLASSES);

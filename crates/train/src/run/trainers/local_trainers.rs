@@ -18,19 +18,19 @@ use crate::schedule::Stage;
 use crate::worker::{Worker, WorkerOptions};
 
 /// A worker that meets nobody, with the rows that the next stage begins with.
-pub(super) struct Hand {
+pub(super) struct LoneWorker {
     pub worker: Worker,
     pub x: Option<Handed>,
     /// Its end of the network on which trainers meet before a stage.
     pub meeting: Option<Metered>,
 }
 
-impl Hand {
+impl LoneWorker {
     /// The trainer of a part, as it stands in the graph or, if it meets the others to `exchange` inputs, in the whole.
     ///
     /// # Errors
     /// If the part cannot be read as one, or another trainer does not answer.
-    pub fn trainer(setup: &Setup, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
+    pub fn trainer(setup: &Setup, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
         let place = setup.parts.iter().position(|index| *index == part.index).unwrap_or_default();
         let mut plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
         plan.run_towards(&setup.of_epoch, place);
@@ -39,22 +39,22 @@ impl Hand {
             (plan.class_weights, plan.class_counts) = (Some(ClassWeights::Given(weights.clone())), 0);
         }
         let index = part.index;
-        let mut hand = Hand::of(setup, plan, part, exchange)?;
-        hand.worker.part = index;
-        Ok(hand)
+        let mut lone = LoneWorker::of(setup, plan, part, exchange)?;
+        lone.worker.part = index;
+        Ok(lone)
     }
 
     /// The judge of means, on the whole graph.
     ///
     /// # Errors
-    /// As [`Hand::trainer`].
-    pub fn judge(setup: &Setup, whole: Whole) -> Result<Hand> {
-        let mut hand = Hand::of(setup, Plan::clone(&setup.plan), whole.part, None)?;
-        hand.worker.local.set_owners(&whole.owners);
-        Ok(hand)
+    /// As [`LoneWorker::trainer`].
+    pub fn judge(setup: &Setup, whole: Whole) -> Result<LoneWorker> {
+        let mut lone = LoneWorker::of(setup, Plan::clone(&setup.plan), whole.part, None)?;
+        lone.worker.local.set_owners(&whole.owners);
+        Ok(lone)
     }
 
-    fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
+    fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
         let meets = exchange.is_some();
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
         let transport = Metered::new(exchange.unwrap_or_else(alone));
@@ -63,7 +63,7 @@ impl Hand {
         let options = WorkerOptions { threads: setup.process.threads, stop, clock: None };
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
-        Ok(Hand { worker, x: Some(Handed::from(x)), meeting })
+        Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting })
     }
 
     /// A stage's inputs.
@@ -84,7 +84,7 @@ impl Hand {
     }
 
     /// Lets a trainer of a stage in which rows are told go on telling the others, over the network on which it met them
-    /// or by somebody's hand.
+    /// or by hand.
     pub fn stays_in_touch(&mut self, by_hand: bool) {
         let Some(stale) = &mut self.worker.stale else { return };
         match &self.meeting {
@@ -142,21 +142,21 @@ pub(super) fn exchanges(setup: &Setup) -> Vec<Option<Box<dyn Transport>>> {
 }
 
 /// All trainers and the judge, on one thread after they have met.
-pub(super) struct Crew {
-    pub trainers: Vec<Hand>,
-    pub judge: Hand,
+pub(super) struct LocalTrainers {
+    pub trainers: Vec<LoneWorker>,
+    pub judge: LoneWorker,
 }
 
-impl Crew {
+impl LocalTrainers {
     /// Starts everybody; trainers that meet do so on a thread each.
     ///
     /// # Errors
     /// If a part cannot be trained on.
-    pub fn start(setup: &Setup, data: Data) -> Result<Crew> {
-        let judge = Hand::judge(setup, data.whole)?;
-        let start = |(part, exchange)| Hand::trainer(setup, part, exchange);
+    pub fn start(setup: &Setup, data: Data) -> Result<LocalTrainers> {
+        let judge = LoneWorker::judge(setup, data.whole)?;
+        let start = |(part, exchange)| LoneWorker::trainer(setup, part, exchange);
         let trainers = at_once(data.parts.into_iter().zip(exchanges(setup)).collect(), start)?;
-        Ok(Crew { trainers, judge })
+        Ok(LocalTrainers { trainers, judge })
     }
 
     /// Everybody's inputs of a stage.
@@ -165,13 +165,13 @@ impl Crew {
     /// If a codec refuses the rows.
     pub fn inputs(&mut self, meeting: StageRun<'_>, at: StageRun<'_>) -> Result<(Vec<StageInputs>, StageInputs)> {
         let judge = self.judge.inputs(at)?;
-        let trainers = at_once(self.trainers.iter_mut().collect(), |hand: &mut Hand| hand.inputs(meeting))?;
+        let trainers = at_once(self.trainers.iter_mut().collect(), |lone: &mut LoneWorker| lone.inputs(meeting))?;
         Ok((trainers, judge))
     }
 
     /// What trainers have sent each other, by their ranks in the run.
     pub fn exchanged(&self) -> Vec<Ledger> {
-        self.trainers.iter().map(Hand::exchanged).collect()
+        self.trainers.iter().map(LoneWorker::exchanged).collect()
     }
 }
 

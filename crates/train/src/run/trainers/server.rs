@@ -1,7 +1,5 @@
-//! Trainers and aggregator by the clock on the wall: each is told what comes over its transport.
-//!
-//! A trainer looks for messages between two steps. The aggregator looks at all links in turn, and its judge works on a
-//! thread of its own, so that means are taken while one is judged.
+//! The aggregator by the clock on the wall: it polls all links in turn, and evaluates means on a thread of its own, so
+//! that means are taken while one is evaluated.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -10,106 +8,27 @@ use std::time::{Duration, Instant};
 use laconic_wire::{Ledger, Metered, Rank, Transport, WireError};
 
 use super::Setup;
-use super::desk::Desk;
+use super::run_recorder::RunRecorder;
 use crate::averaging::lane::{Doing, Lane};
-use crate::averaging::link::{Inbox, frames_from_trainer, frames_to_trainer};
+use crate::averaging::link::{Inbox, frames_to_trainer};
 use crate::averaging::{
-    Action, Aggregator, Answer, Changes, Ending, Event, Form, FromTrainer, Judge, Learner, Leave, Model, Terms,
-    ToTrainer, Trainer, Watch,
+    Action, Aggregator, Changes, Ending, Event, Form, FromTrainer, Judge, Leave, Model, Terms, ToTrainer, Watch,
 };
 use crate::config::Pace;
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::Step;
-use crate::fit::local::{LocalTrainer, WholeJudge};
+use crate::fit::local::WholeJudge;
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
-use crate::forecast::memory;
 use crate::record::observer::Stand;
 use crate::worker::evaluate::Evaluated;
 use crate::worker::{StopSignal, Worker};
 
-/// How long somebody rests who has found nothing to do.
-const REST: Duration = Duration::from_micros(200);
+/// How long an end sleeps when it has found nothing to do.
+pub(super) const REST: Duration = Duration::from_micros(200);
 
 /// The aggregator's rank.
 pub(super) const AGGREGATOR: Rank = Rank(0);
-
-/// A trainer's end of the network.
-pub(super) struct Post {
-    pub transport: Metered,
-    /// Set when everybody is to give up at once.
-    pub give_up: StopSignal,
-    /// Set when the aggregator beside it has ended: what it has said may still be here, and nothing more comes.
-    pub over: StopSignal,
-    /// Steps that it has taken so far, over all stages and, as far as they entered means, before it began anew.
-    pub steps: u64,
-}
-
-impl Post {
-    fn say(&mut self, said: &FromTrainer) -> Result<()> {
-        frames_from_trainer(said).into_iter().try_for_each(|frame| Ok(self.transport.send(AGGREGATOR, frame)?))
-    }
-
-    /// The next thing that the aggregator has said, if it is here.
-    fn hear(&mut self, inbox: &mut Inbox) -> Result<Option<ToTrainer>> {
-        let rank = self.transport.rank();
-        while let Some(frame) = self.transport.poll(AGGREGATOR)? {
-            let heard = inbox.of_aggregator(&frame).map_err(|error| error.from_peer(rank, AGGREGATOR, frame.tag()))?;
-            if heard.is_some() {
-                return Ok(heard);
-            }
-            // The model comes right behind.
-        }
-        Ok(None)
-    }
-
-    fn given_up(&self) -> TrainError {
-        let (rank, peer) = (self.transport.rank(), AGGREGATOR);
-        WireError::Interrupted { rank, peer, tag: Step::TrainerGoes.tag(0) }.into()
-    }
-
-    /// Trains a stage until the aggregator ends it; returns what it has chosen, where it says so.
-    ///
-    /// # Errors
-    /// If training has left the numbers, or the aggregator is gone.
-    pub fn train(&mut self, setup: &Setup, stage: usize, learner: &mut LocalTrainer<'_>) -> Result<Option<Model>> {
-        let changes = Changes::of(&setup.plan, stage, self.transport.rank())?;
-        let mut inbox = Inbox::new(Form::of(changes.as_ref(), learner.parameters().len()));
-        let mut machine = Trainer::new(setup.trainers.interval, changes);
-        self.say(&machine.comes(learner))?;
-        loop {
-            if self.give_up.is_set() {
-                return Err(self.given_up());
-            }
-            let is_over = self.over.is_set();
-            let answer = match self.hear(&mut inbox)? {
-                Some(said) => {
-                    if let ToTrainer::Go { taken, .. } = said {
-                        self.steps = self.steps.max(taken.before.saturating_add(taken.here));
-                    }
-                    machine.hears(&said, learner)?
-                }
-                None if is_over => return Err(self.given_up()),
-                None if machine.is_working() => {
-                    self.steps += 1;
-                    machine.step(learner)?
-                }
-                None => {
-                    std::thread::sleep(REST);
-                    continue;
-                }
-            };
-            match answer {
-                Answer::Nothing => {}
-                Answer::Say(said) => self.say(&said)?,
-                Answer::Leave(chosen) => {
-                    self.say(&FromTrainer::Bye(Leave { steps: self.steps, memory: memory::peak_bytes() }))?;
-                    return Ok(chosen);
-                }
-            }
-        }
-    }
-}
 
 /// What the judge is asked, in this order.
 enum Asked {
@@ -125,7 +44,7 @@ enum Told {
 }
 
 /// Judges and corrects as it is asked to, until nobody asks any more.
-fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
+fn serve_evaluations(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
     for question in asked {
         let answer = match question {
             Asked::Judge(number, model) => judge.judge(number, &model).map(|evaluated| {
@@ -141,7 +60,7 @@ fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, to
 }
 
 /// The aggregator's end of the network, and what it knows of each trainer.
-pub(super) struct Chair {
+pub(super) struct AggregatorServer {
     pub transport: Metered,
     pub give_up: StopSignal,
     /// Whose end is gone, by trainer.
@@ -161,16 +80,16 @@ pub(super) struct Chair {
 /// How many means wait for their verdicts where each is judged.
 const WAITING_MAX: usize = 4;
 
-impl Chair {
-    pub fn new(transport: Metered, give_up: StopSignal) -> Chair {
+impl AggregatorServer {
+    pub fn new(transport: Metered, give_up: StopSignal) -> AggregatorServer {
         let trainers = transport.size() - 1;
         let (leaves, from, nobody) = (vec![None; trainers], vec![Ledger::new(); trainers], vec![false; trainers]);
         let (gone, shut_out, come) = (nobody.clone(), nobody.clone(), nobody);
-        Chair { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from }
+        AggregatorServer { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from }
     }
 
     /// Begins a stage: what trainers have said to it already. What they said to the one before counts no more.
-    fn turn(&mut self) -> Vec<Event> {
+    fn begin_stage(&mut self) -> Vec<Event> {
         let early = std::mem::take(&mut self.early);
         self.come.fill(false);
         for event in &early {
@@ -202,7 +121,7 @@ impl Chair {
                 if std::mem::take(&mut self.gone[trainer]) || frame.tag() == Step::TrainerComes.tag(0) {
                     *inbox = Inbox::new(inbox.form());
                 }
-                if !self.transport.end().is_housemate(peer) {
+                if !self.transport.end().is_same_process(peer) {
                     self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
                 }
                 self.come[trainer] |= frame.tag() == Step::TrainerComes.tag(0);
@@ -233,15 +152,15 @@ impl Chair {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn write_down(&mut self, desk: &mut Desk) -> Result<()> {
-        if desk.writes_ledgers() {
+    pub fn write_down(&mut self, records: &mut RunRecorder) -> Result<()> {
+        if records.writes_ledgers() {
             let [sent, _] = self.transport.take_accounts();
-            desk.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
+            records.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
         }
         Ok(())
     }
 
-    fn say(&mut self, trainer: usize, said: &ToTrainer) -> Result<()> {
+    fn send(&mut self, trainer: usize, said: &ToTrainer) -> Result<()> {
         let peer = Rank(trainer as u32 + 1);
         for frame in frames_to_trainer(said) {
             match self.transport.send(peer, frame) {
@@ -262,7 +181,7 @@ impl Chair {
         let form = Form::of(Changes::of(&setup.plan, stage, AGGREGATOR)?.as_ref(), chosen.len());
         let mut inboxes: Vec<Inbox> = self.gone.iter().map(|_| Inbox::new(form)).collect();
         let mut left = vec![false; self.gone.len()];
-        let mut heard = self.turn();
+        let mut heard = self.begin_stage();
         while !left.iter().zip(&self.gone).all(|(left, gone)| *left || *gone) {
             self.check()?;
             if began.elapsed() > setup.config.start_deadline() {
@@ -274,7 +193,7 @@ impl Chair {
                     // It has been told already, and comes to the next stage.
                     Event::Heard(trainer, FromTrainer::Came { .. }) if left[trainer] => self.early.push(event),
                     Event::Heard(trainer, FromTrainer::Came { .. }) => {
-                        self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
+                        self.send(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
                     }
                     Event::Heard(trainer, FromTrainer::Bye(_)) => left[trainer] = true,
                     _ => {}
@@ -301,7 +220,7 @@ impl Chair {
         &mut self,
         setup: &Setup,
         (worker, at, inputs): (&mut Worker, StageRun<'_>, StageInputs),
-        desk: &mut Desk,
+        records: &mut RunRecorder,
         hands_on: bool,
     ) -> Result<(Ending, Option<Handed>)> {
         let terms = setup.terms(at.index);
@@ -318,7 +237,7 @@ impl Chair {
                         return Ok(None);
                     }
                 };
-                sit(&mut judge, terms.corrections, &asked, &tell);
+                serve_evaluations(&mut judge, terms.corrections, &asked, &tell);
                 match chosen.recv() {
                     Ok(Some(chosen)) => judge.hand_on(&chosen),
                     _ => Ok(None),
@@ -326,12 +245,12 @@ impl Chair {
             });
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
             let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
-            let later = self.turn();
-            let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later, lanes };
+            let later = self.begin_stage();
+            let leading = Leading { server: self, terms, records, ask, told, waiting, busy: 0, later, lanes };
             let led = leading.run(changes, hands_on).and_then(|ending| {
                 let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
-                desk.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
-                let of_stage = goes_on.then(|| desk.finish_stage()).transpose()?;
+                records.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
+                let of_stage = goes_on.then(|| records.finish_stage()).transpose()?;
                 of_stage.as_ref().map_or(Ok(()), |of_stage| self.dismiss(terms.trainers, of_stage))?;
                 let _ = choose.send(of_stage);
                 Ok(ending)
@@ -348,15 +267,15 @@ impl Chair {
     /// Tells all that the stage is over, and what was chosen for the next.
     fn dismiss(&mut self, trainers: usize, chosen: &[f32]) -> Result<()> {
         let model: Model = chosen.into();
-        (0..trainers).try_for_each(|trainer| self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) }))
+        (0..trainers).try_for_each(|trainer| self.send(trainer, &ToTrainer::End { chosen: Some(model.clone()) }))
     }
 }
 
 /// A stage under way.
 struct Leading<'a> {
-    chair: &'a mut Chair,
+    server: &'a mut AggregatorServer,
     terms: Terms,
-    desk: &'a mut Desk,
+    records: &'a mut RunRecorder,
     ask: Sender<Asked>,
     told: Receiver<Told>,
     /// What the judge is to be asked when it is free.
@@ -373,19 +292,19 @@ impl Leading<'_> {
     fn run(mut self, changes: Option<Changes>, hands_on: bool) -> Result<Ending> {
         let began = Instant::now();
         // Of a run that begins it is the initial model.
-        let model: Model = self.desk.progress.parameters.as_slice().into();
+        let model: Model = self.records.progress.parameters.as_slice().into();
         let form = Form::of(changes.as_ref(), model.len());
-        let machine = Aggregator::new(self.terms, &self.desk.reached(), (changes, model), Duration::ZERO);
+        let machine = Aggregator::new(self.terms, &self.records.reached(), (changes, model), Duration::ZERO);
         let mut machine = if hands_on { machine.handing_on() } else { machine };
         let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(form)).collect();
         let mut stopped = false;
         loop {
-            self.chair.check()?;
-            self.desk.stands();
+            self.server.check()?;
+            self.records.stands();
             let mut events = std::mem::take(&mut self.later);
-            events.extend(self.chair.listen(&mut inboxes)?);
+            events.extend(self.server.listen(&mut inboxes)?);
             events.extend(self.verdicts(began)?);
-            if !stopped && self.desk.is_stopped() {
+            if !stopped && self.records.is_stopped() {
                 stopped = true;
                 events.push(Event::Stopped);
             }
@@ -402,7 +321,7 @@ impl Leading<'_> {
                     if let Some(ending) = self.act(began, action)? {
                         let end = began.elapsed();
                         let lanes: Vec<_> = self.lanes.into_iter().map(|lane| lane.ends(end)).collect();
-                        self.desk.note_lanes(&lanes);
+                        self.records.note_lanes(&lanes);
                         return Ok(ending);
                     }
                 }
@@ -432,7 +351,7 @@ impl Leading<'_> {
             self.busy = self.busy.saturating_sub(1);
             match told {
                 Told::Verdict(number, evaluated, worth) => {
-                    self.desk.judged(began.elapsed(), number, &evaluated)?;
+                    self.records.judged(began.elapsed(), number, &evaluated)?;
                     events.push(Event::Judged(number, worth));
                 }
                 Told::Corrected(model) => events.push(Event::Corrected(model.into())),
@@ -454,24 +373,25 @@ impl Leading<'_> {
 
     fn act(&mut self, began: Instant, action: Action) -> Result<Option<Ending>> {
         match action {
-            Action::Begin => self.desk.began(began.elapsed()),
+            Action::Begin => self.records.began(began.elapsed()),
             Action::Say(trainer, said) => {
                 if let ToTrainer::Go { .. } = said {
                     self.lanes[trainer].turn(began.elapsed(), Doing::Working);
                 }
-                self.chair.say(trainer, &said)?;
+                self.server.send(trainer, &said)?;
             }
             Action::Keep(kept) => {
-                let sent = self.chair.transport.sent().total().framed + self.chair.transport.received().total().framed;
-                self.desk.kept(began.elapsed(), &kept, sent)?;
-                self.chair.write_down(self.desk)?;
+                let sent =
+                    self.server.transport.sent().total().framed + self.server.transport.received().total().framed;
+                self.records.kept(began.elapsed(), &kept, sent)?;
+                self.server.write_down(self.records)?;
             }
             Action::Judge(number, model) => {
                 if matches!(self.terms.interval, Pace::Time(_)) {
                     // Means that were taken while another was judged are not judged themselves, but for the latest.
                     self.waiting.retain(|question| match question {
                         Asked::Judge(number, _) => {
-                            self.desk.goes_unjudged(*number);
+                            self.records.goes_unjudged(*number);
                             false
                         }
                         Asked::Correct(..) => true,
@@ -480,9 +400,9 @@ impl Leading<'_> {
                 self.waiting.push_back(Asked::Judge(number, model));
                 self.ask_next();
                 // By steps all are judged, and no more of them are kept than that.
-                while self.waiting.len() > WAITING_MAX && !self.chair.give_up.is_set() {
+                while self.waiting.len() > WAITING_MAX && !self.server.give_up.is_set() {
                     std::thread::sleep(REST);
-                    self.desk.stands();
+                    self.records.stands();
                     let events = self.verdicts(began)?;
                     self.later.extend(events);
                 }
@@ -492,7 +412,7 @@ impl Leading<'_> {
                 self.waiting.push_front(Asked::Correct(number, model, share));
                 self.ask_next();
             }
-            Action::Note(trainer, what) => self.desk.noted(began.elapsed(), trainer, what),
+            Action::Note(trainer, what) => self.records.noted(began.elapsed(), trainer, what),
             Action::Finish(ending) => return Ok(Some(ending)),
         }
         Ok(None)

@@ -1,16 +1,16 @@
-//! Passes in which the last layers put out only the rows that somebody reads: the loss reads training rows and figures
+//! Passes in which the last layers output only the rows that somebody reads: the loss reads training rows and figures
 //! those of all splits, the layer before is read by these and their neighbours, and so on down the network. What is
 //! left out has a gradient of zero, so nothing is learned differently.
 //!
-//! Own rows stand in the order of who reads them ([`laconic_graph::narrow`]), so that what a layer puts out are the
-//! first rows there are. Rows that others need are always put out: what crosses is the same, and so are bytes.
+//! Own rows stand in the order of who reads them ([`laconic_graph::narrow`]), so that what a layer outputs are the
+//! first rows there are. Rows that others need are always output: what crosses is the same, and so are bytes.
 
 use laconic_nn::{Block, Nodes};
 
 use super::inputs::LocalGraph;
 
-/// How many rows each unit of a network puts out, and the edges that it folds.
-pub struct Narrowed {
+/// How many rows each unit of a network outputs, and the edges that it folds.
+pub struct RequiredRows {
     units: Vec<Unit>,
 }
 
@@ -20,11 +20,11 @@ struct Unit {
     blocks: Option<[Block; 2]>,
 }
 
-impl Narrowed {
-    /// The edges of `graph` for units that put out so many rows each, none more than the one before it; `None` where
-    /// all put out all. The first reads inputs of as many rows as it puts out. Edges are known by source as well where
+impl RequiredRows {
+    /// The edges of `graph` for units that output so many rows each, none more than the one before it; `None` where
+    /// all output all. The first reads inputs of as many rows as it outputs. Edges are known by source as well where
     /// a pass `goes_back`.
-    pub fn new(graph: LocalGraph<'_>, rows: &[usize], goes_back: bool) -> Option<Narrowed> {
+    pub fn new(graph: LocalGraph<'_>, rows: &[usize], goes_back: bool) -> Option<RequiredRows> {
         let all = graph.nodes.ids.len();
         if rows.iter().all(|&rows| rows == all) {
             return None;
@@ -36,10 +36,10 @@ impl Narrowed {
             let blocks = narrows.then(|| if goes_back { heads().map(Block::both_ways) } else { heads() });
             Unit { rows, blocks }
         };
-        Some(Narrowed { units: rows.iter().zip(before).enumerate().map(unit).collect() })
+        Some(RequiredRows { units: rows.iter().zip(before).enumerate().map(unit).collect() })
     }
 
-    /// The rows that unit `index` puts out, and the edges into them.
+    /// The rows that unit `index` outputs, and the edges into them.
     pub(super) fn graph<'a>(&'a self, whole: LocalGraph<'a>, index: usize) -> LocalGraph<'a> {
         let Unit { rows, blocks } = &self.units[index];
         let nodes = whole.nodes.head(*rows);

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use laconic_graph::part::Part;
 use laconic_wire::transport::Patience;
-use laconic_wire::{Hosted, Ledger, Rank, Seat, SocketsTransport, StarTransport, Transport};
+use laconic_wire::{Address, Hosted, Ledger, Rank, SocketsTransport, StarTransport, Transport};
 
 use super::Setup;
 use super::close::{Closing, Traffic, close};
-use super::on_threads::{Led, Lodger, lead, live};
+use super::on_threads::{HostedTrainer, Led, lead, live};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::forecast::trained::{trained, with_something_to_learn};
@@ -22,19 +22,19 @@ use crate::run::session::Process;
 use crate::run::source::Source;
 use crate::worker::StopSignal;
 
-/// Takes this process's seat: the aggregator at rank 0, behind it a trainer for each part that is not dropped. Only the
+/// Runs what this process is: the aggregator at rank 0, behind it a trainer for each part that is not dropped. Only the
 /// aggregator has a summary.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, the aggregator is gone, or too few trainers are left.
-pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Result<Option<Summary>> {
+pub(in crate::run) fn take(config: &Config, address: &Address, options: Options) -> Result<Option<Summary>> {
     let mut source = Source::open(&options.members, config, None)?;
-    if seat.rank == 0 {
-        return aggregate(config, seat, source, options).map(Some);
+    if address.rank == 0 {
+        return aggregate(config, address, source, options).map(Some);
     }
     let all = source.parts();
     let mut config = options.members.resolved(config, all)?;
-    share_cores(&mut config, seat.size as usize - 1);
+    share_cores(&mut config, address.size as usize - 1);
     // The counts of any part say what is said of all.
     let every = (0..all).map(|part| source.take(part)).collect::<Result<Vec<Part>>>()?;
     let counts = every.first().map(|part| part.global.clone()).unwrap_or_default();
@@ -42,8 +42,8 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let could = trainers.parts(all)?;
     let parts = with_something_to_learn(&every, could.clone(), &config);
-    let guest = trainers.guest(&parts)?;
-    let index = place_of(seat.rank, (trainers.guest(&could)?, guest));
+    let hosted = trainers.hosted(&parts)?;
+    let index = place_of(address.rank, (trainers.hosted(&could)?, hosted));
     if index >= parts.len() {
         return Ok(None);
     }
@@ -67,10 +67,10 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
     let over = StopSignal::default();
     let setup =
-        Setup { plan, trainers, parts, guest, config, of_epoch, class_weights, process, forecast, give_up, over };
-    let exchange = meet(&setup, seat, index)?;
-    let seat = Seat { rank: index as u32 + 1, ..seat.clone() };
-    let mut arm = StarTransport::arm(&seat, &patience(&setup), setup.config.deadline())?;
+        Setup { plan, trainers, parts, hosted, config, of_epoch, class_weights, process, forecast, give_up, over };
+    let exchange = meet(&setup, address, index)?;
+    let address = Address { rank: index as u32 + 1, ..address.clone() };
+    let mut arm = StarTransport::arm(&address, &patience(&setup), setup.config.deadline())?;
     arm.add_interrupt(abort);
     live(&setup, part, exchange, Box::new(arm))?;
     Ok(None)
@@ -79,9 +79,9 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
 /// The place of the trainer in the process of this number. There is none for the one that lives with the aggregator,
 /// whose places are those among parts that could have a trainer, which whoever starts processes knows, and among those
 /// that have one.
-fn place_of(number: u32, guests: (Option<usize>, Option<usize>)) -> usize {
+fn place_of(number: u32, hosted: (Option<usize>, Option<usize>)) -> usize {
     let place = number as usize - 1;
-    match guests {
+    match hosted {
         (Some(thought), Some(found)) => {
             let others = place - usize::from(place > thought);
             others + usize::from(others >= found)
@@ -101,12 +101,12 @@ fn patience(setup: &Setup) -> Patience {
 ///
 /// # Errors
 /// If the others do not come.
-fn meet(setup: &Setup, seat: &Seat, place: usize) -> Result<Option<Box<dyn Transport>>> {
+fn meet(setup: &Setup, address: &Address, place: usize) -> Result<Option<Box<dyn Transport>>> {
     match setup.trainers.halo {
         TrainersHalo::None => Ok(None),
         TrainersHalo::Frozen | TrainersHalo::Stale => {
-            let folder = seat.folder.join("exchange");
-            let own = Seat { folder, rank: place as u32, size: setup.parts.len() as u32, ..seat.clone() };
+            let folder = address.folder.join("exchange");
+            let own = Address { folder, rank: place as u32, size: setup.parts.len() as u32, ..address.clone() };
             let mut mesh = SocketsTransport::join(&own, &patience(setup), setup.config.deadline())?;
             setup.give_up.flags().into_iter().for_each(|flag| mesh.add_interrupt(flag));
             Ok(Some(Box::new(mesh)))
@@ -122,28 +122,28 @@ fn share_cores(config: &mut Config, processes: usize) {
     }
 }
 
-fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options) -> Result<Summary> {
+fn aggregate(config: &Config, address: &Address, source: Source, mut options: Options) -> Result<Summary> {
     let began = Instant::now();
     let observer = std::mem::replace(&mut options.observer, Box::new(Silent));
     let (setup, data, mut opened) = super::prepare(config, source, options, observer)?;
     // Of parts without anything to learn from nobody comes.
-    let own = Seat { size: setup.parts.len() as u32 + 1, ..seat.clone() };
+    let own = Address { size: setup.parts.len() as u32 + 1, ..address.clone() };
     let mut middle = StarTransport::middle(&own, setup.config.deadline())?;
     setup.give_up.flags().into_iter().for_each(|flag| middle.add_interrupt(flag));
-    let (transport, lodgers) = take_in(&setup, seat, Box::new(middle), data.parts);
-    let Led { ending, chair, .. } = lead(&setup, data.whole, &mut opened, transport, lodgers)?;
-    opened.desk.note_leaves(&chair.leaves);
-    let end = opened.desk.before;
+    let (transport, hosted_trainers) = take_in(&setup, address, Box::new(middle), data.parts);
+    let Led { ending, server, .. } = lead(&setup, data.whole, &mut opened, transport, hosted_trainers)?;
+    opened.records.note_leaves(&server.leaves);
+    let end = opened.records.before;
     // What trainers send each other they alone know; it is as much as was predicted until here: for the stages that
     // have begun, and after each mean but the last.
     let until = match setup.trainers.halo {
-        TrainersHalo::Stale => opened.desk.progress.done.saturating_sub(1),
-        TrainersHalo::None | TrainersHalo::Frozen => opened.desk.finished.len() as u32,
+        TrainersHalo::Stale => opened.records.progress.done.saturating_sub(1),
+        TrainersHalo::None | TrainersHalo::Frozen => opened.records.finished.len() as u32,
     };
     let exchanged: Vec<Ledger> = setup.forecast.books[1..].iter().map(|book| among_trainers(book, until)).collect();
-    let traffic = Traffic::of_chair(&chair, &exchanged);
+    let traffic = Traffic::of_chair(&server, &exchanged);
     let outcomes =
-        close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: chair.leaves })?;
+        close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: server.leaves })?;
     let summary = outcomes.into_iter().next().and_then(|outcome| outcome.summary);
     summary.ok_or_else(|| TrainError::config("a run without a summary"))
 }
@@ -151,15 +151,15 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
 /// The aggregator's end of the network, and who lives with it: the trainer of the part that is here, where one is.
 fn take_in<'a>(
     setup: &'a Setup,
-    seat: &'a Seat,
+    address: &'a Address,
     network: Box<dyn Transport>,
     mut parts: Vec<Part>,
-) -> (Box<dyn Transport>, Vec<Lodger<'a>>) {
-    let (Some(place), Some(part)) = (setup.guest, parts.pop()) else { return (network, Vec::new()) };
-    let (hosted, mut of_guest) = Hosted::new(network, Rank(place as u32 + 1));
-    setup.give_up.flags().into_iter().for_each(|flag| of_guest.add_interrupt(flag));
-    let exchange = Box::new(move || meet(setup, seat, place));
-    (Box::new(hosted), vec![Lodger { place, part, exchange, transport: Box::new(of_guest) }])
+) -> (Box<dyn Transport>, Vec<HostedTrainer<'a>>) {
+    let (Some(place), Some(part)) = (setup.hosted, parts.pop()) else { return (network, Vec::new()) };
+    let (hosted, mut of_hosted) = Hosted::new(network, Rank(place as u32 + 1));
+    setup.give_up.flags().into_iter().for_each(|flag| of_hosted.add_interrupt(flag));
+    let exchange = Box::new(move || meet(setup, address, place));
+    (Box::new(hosted), vec![HostedTrainer { place, part, exchange, transport: Box::new(of_hosted) }])
 }
 
 /// What a trainer was predicted to send others than the aggregator, up to this round.

@@ -1,4 +1,4 @@
-//! The aggregator's desk: what it writes down, and what it remembers to sum up in the end.
+//! The aggregator's run recorder: what it writes down, and what it remembers to sum up in the end.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -27,7 +27,7 @@ use crate::worker::evaluate::{Evaluated, Scores};
 use crate::worker::parts::Known;
 
 /// What is written down of a run while it goes on.
-pub(super) struct Desk {
+pub(super) struct RunRecorder {
     plan: Arc<Plan>,
     pub recorder: FolderRecorder,
     /// The number of the part of each trainer.
@@ -78,19 +78,19 @@ pub(super) struct Desk {
 /// More notes than that are said, and not kept for the summary.
 const NOTES_MAX: usize = 1000;
 
-impl Desk {
-    /// A desk for trainers of these parts, with epochs of so many steps.
+impl RunRecorder {
+    /// A recorder for trainers of these parts, with epochs of so many steps.
     pub fn new(
         plan: Arc<Plan>,
         mut recorder: FolderRecorder,
         (parts, of_epoch): (Vec<u32>, Vec<u64>),
         stop: StopSignal,
-    ) -> Desk {
+    ) -> RunRecorder {
         let earlier = recorder.earlier();
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
         let (sent_before, lanes) = (recorder.bytes_before(), vec![Vec::new(); parts.len()]);
-        let mut desk = Desk {
+        let mut records = RunRecorder {
             plan,
             recorder,
             parts,
@@ -118,8 +118,8 @@ impl Desk {
             entered: Vec::new(),
             rows: Vec::new(),
         };
-        earlier.iter().for_each(|report| desk.recall(report));
-        desk
+        earlier.iter().for_each(|report| records.recall(report));
+        records
     }
 
     /// Goes on counting behind a mean of an earlier start.
@@ -407,7 +407,7 @@ impl Desk {
     }
 }
 
-impl Watch<Evaluated> for Desk {
+impl Watch<Evaluated> for RunRecorder {
     fn began(&mut self, now: Duration) {
         self.has_begun = true;
         if self.begun == Duration::MAX {
