@@ -202,8 +202,8 @@ fn memory_is_that_of_the_run() {
 fn the_methods_of_papers_plan_and_run_on_a_generated_graph() {
     let place = Place::new();
     place.json("data synth sbm --nodes 600 --classes 4 --features 64 --out papers.npz");
-    place.write("run.toml", include_str!("../../../examples/papers_run.toml"));
-    place.write("papers.toml", include_str!("../../../examples/papers.toml"));
+    place.write("run.toml", include_str!("../../../examples/configs/papers_run.toml"));
+    place.write("papers.toml", include_str!("../../../examples/methods/papers.toml"));
     let compare = "compare run.toml --runs papers.toml --out papers";
     let plan = place.json(&format!("{compare} --plan"));
     let line = |found: &Value, name: &str| {

@@ -1,4 +1,4 @@
-//! What `laconic export` writes, without the programs that read it; `examples/check_export.py` runs it with them.
+//! What `laconic export` writes, without the programs that read it; `tests/parity/check_export.py` runs it with them.
 
 mod program;
 

@@ -2,9 +2,9 @@
 
 #[path = "../../nn/tests/foreign_layer.rs"]
 mod foreign_layer;
-#[path = "../../../examples/own_codec.rs"]
+#[path = "../../../examples/library/own_codec.rs"]
 mod own_codec;
-#[path = "../../../examples/own_partitioner.rs"]
+#[path = "../../../examples/library/own_partitioner.rs"]
 mod own_partitioner;
 
 use laconic_graph::dataset::Dataset;

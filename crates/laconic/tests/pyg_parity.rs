@@ -1,5 +1,5 @@
 //! Parity with PyTorch Geometric on every stored case: one worker and several, under both partitioners. Runs
-//! `examples/pyg_parity.rs`, which `cargo test` builds together with this.
+//! `tests/parity/pyg_parity.rs`, which `cargo test` builds together with this.
 
 #[path = "../../../tests/needs.rs"]
 mod needs;
@@ -20,7 +20,7 @@ fn program() -> PathBuf {
     let sources = list.split_once(": ").map(|(_, sources)| sources).unwrap_or_default().replace("\\ ", "\0");
     let sources: Vec<PathBuf> = sources.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " "))).collect();
     let canonical = |path: &Path| std::fs::canonicalize(path).ok();
-    let own = canonical(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/pyg_parity.rs"));
+    let own = canonical(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity/pyg_parity.rs"));
     assert!(sources.iter().any(|source| canonical(source) == own), "{} is of other sources; {build}", path.display());
     let is_newer = |source: &&PathBuf| changed(source).is_none_or(|changed| changed > made);
     let newer: Vec<&PathBuf> = sources.iter().filter(is_newer).collect();

@@ -417,7 +417,7 @@ fn the_demo_shows_fewer_bytes_at_like_accuracy() {
 fn coras_public_split_reaches_the_literatures_accuracy_on_three_parts() {
     let Some(path) = shared("data/cora.npz") else { return };
     let place = Place::new();
-    place.write("run.toml", include_str!("../../../examples/cora_public.toml"));
+    place.write("run.toml", include_str!("../../../examples/configs/cora_public.toml"));
     let summary = place.json(&format!("train run.toml --out run --set data.path={}", path.display()));
     let accuracy = summary["metrics"]["test"]["accuracy"].as_f64().expect("a number");
     // One seed; the mean of five is in docs/results.

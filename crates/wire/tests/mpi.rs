@@ -1,4 +1,4 @@
-//! Runs `examples/mpi_suite.rs` under `mpirun`.
+//! Runs `crates/wire/examples/mpi_suite.rs` under `mpirun`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! Files of other tools that `examples/trials/trials.py` has made (`--fixtures crates/graph/tests/fixtures`), each
-//! in the folder of its trial. What is in them is computed here again, as `examples/trials/sample.py` has it.
+//! Files of other tools that `tests/trials/trials.py` has made (`--fixtures crates/graph/tests/fixtures`), each
+//! in the folder of its trial. What is in them is computed here again, as `tests/trials/sample.py` has it.
 
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::read::{ReadOptions, read};

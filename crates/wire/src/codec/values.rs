@@ -9,7 +9,8 @@ use crate::{Result, WireError};
 const BLOCK: usize = 256;
 
 /// How many scattered rows are fetched together. A row's conversion fills the processor's window, so rows fetched one
-/// by one wait for memory one by one: 3.1 instead of 4.7 GB/s (`examples/codec_speed.rs`, rows of 256 in random order).
+/// by one wait for memory one by one: 3.1 instead of 4.7 GB/s (`crates/wire/examples/codec_speed.rs`, rows of 256 in
+/// random order).
 pub(super) const FETCHED: usize = 8;
 
 /// How many f32 make a cache line.

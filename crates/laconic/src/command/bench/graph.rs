@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// A graph of a given size: by default that of examples/peer_graph.py, ogbn-arxiv's.
+/// A graph of a given size: by default that of benchmarks/peers/graph.py, ogbn-arxiv's.
 #[derive(Args, Clone, Copy)]
 pub struct Size {
     /// Generator of the graph

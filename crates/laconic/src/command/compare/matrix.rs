@@ -62,9 +62,9 @@ pub struct Wishes {
 }
 
 /// The methods of papers, which need no file.
-const PAPERS: &str = include_str!("../../../../../examples/papers.toml");
+const PAPERS: &str = include_str!("../../../../../examples/methods/papers.toml");
 /// What stands in messages in the place of the file's name then.
-const PAPERS_NAME: &str = "examples/papers.toml";
+const PAPERS_NAME: &str = "examples/methods/papers.toml";
 
 /// The file as it is written.
 #[derive(Deserialize)]

@@ -78,7 +78,7 @@ Examples:
 pub struct Compare {
     #[command(flatten)]
     run: RunFile,
-    /// The methods: a TOML file, see below (otherwise those of papers, examples/papers.toml)
+    /// The methods: a TOML file, see below (otherwise those of papers, examples/methods/papers.toml)
     #[arg(long, value_name = "FILE")]
     runs: Option<PathBuf>,
     /// Only these methods of the file; the first is the baseline where the file's is not among them: RETEXO,AdaQP
