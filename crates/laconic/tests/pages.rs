@@ -50,7 +50,9 @@ fn every_link_of_a_page_leads_to_a_file_and_a_heading() {
     let root = root();
     let mut all: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|page| root.join(page)).into();
-    ["docs", "examples", "fuzz"].iter().for_each(|folder| pages(&root.join(folder), &mut all));
+    for folder in ["benchmarks", "docs", "examples", "fuzz", "tests", "tools"] {
+        pages(&root.join(folder), &mut all);
+    }
     let (mut followed, mut broken) = (0, Vec::new());
     for page in &all {
         for link in links(&prose(page)) {
