@@ -75,8 +75,8 @@ impl Clusters {
         &self.rows[self.offsets[cluster]..self.offsets[cluster + 1]]
     }
 
-    /// Which clusters make each of `batches` batches of this epoch on this part: all clusters in a random order, assigned
-    /// out, so that no two batches differ by more than one. Some batches have none where there are more of them.
+    /// Which clusters make each of `batches` batches of this epoch on this part: all clusters in a random order,
+    /// assigned so that no two batches differ by more than one. Some batches have none where there are more of them.
     ///
     /// # Panics
     ///

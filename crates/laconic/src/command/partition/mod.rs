@@ -42,8 +42,8 @@ pub struct Partition {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096),
         required_unless_present_any = ["part_column", "file"])]
     parts: Option<u32>,
-    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters assigned
-    /// out at random), streaming (few edges, in passes that need no graph in memory), given (from --part-column or
+    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters
+    /// assigned at random), streaming (few edges, in passes that need no graph in memory), given (from --part-column or
     /// --file) [default: random, or given where one of these is there]
     #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()))]
     method: Option<String>,
