@@ -385,6 +385,42 @@ mod tests {
         }
     }
 
+    /// Weights of a chain, more than a mebibyte of them.
+    fn weighted(weight: impl Fn(usize) -> f32) -> Dataset {
+        let nodes = 300_000;
+        let (sources, targets) = ((0..nodes as u32 - 1).collect(), (1..nodes as u32).collect());
+        let weights: Vec<f32> = (0..nodes - 1).map(weight).collect();
+        let graph = build_graph(nodes, sources, targets, Some(weights), BuildOptions::default()).unwrap().0;
+        Dataset {
+            name: "chain".to_owned(),
+            graph,
+            features: Features::None,
+            exact: Exact::default(),
+            labels: Labels::None,
+            splits: vec![],
+            ids: Ids::Row,
+            about: About::default(),
+            negatives: None,
+        }
+    }
+
+    #[test]
+    fn what_packing_hardly_shrinks_is_stored_and_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chain.npz");
+        let random = |edge: usize| f32::from_bits(0x3f80_0000 | (edge as u32).wrapping_mul(2_654_435_761) >> 9);
+        for (dataset, method) in [
+            (weighted(random), zip::CompressionMethod::Stored),
+            (weighted(|edge| (edge / 1000) as f32), zip::CompressionMethod::Deflated),
+        ] {
+            write_interchange(&path, &dataset).unwrap();
+            let mut archive = zip::ZipArchive::new(File::open(&path).unwrap()).unwrap();
+            assert_eq!(archive.by_name("edge_weight.npy").unwrap().compression(), method);
+            assert_eq!(archive.by_name("edge_index.npy").unwrap().compression(), zip::CompressionMethod::Deflated);
+            assert_eq!(read(&path, &ReadOptions::default()).unwrap().graph, dataset.graph);
+        }
+    }
+
     #[test]
     fn a_refused_write_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
