@@ -1,5 +1,6 @@
 //! What a person sees of a run while it goes on.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -219,7 +220,7 @@ impl Observer for Progress {
         }
     }
 
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         if let Some(scores) = &report.scores {
             let mut figures = scores.val.iter().filter(|(name, _)| *name != "loss");
             self.val = figures.next().map(|(name, value)| format!("{name} {}", figure(*value))).unwrap_or_default();
@@ -242,5 +243,6 @@ impl Observer for Progress {
             true => self.is_at("writing what the run leaves".to_owned()),
             false => self.is_in_round(report.round + 1),
         }
+        ControlFlow::Continue(())
     }
 }

@@ -34,6 +34,9 @@
 //! # Ok::<(), laconic_train::TrainError>(())
 //! ```
 //!
+//! [`load`] reads a model from the folder of a run ([`Options::out`]). An [`Observer`] sees every round, and stops the run
+//! by returning `Break`.
+//!
 //! A codec, selection, partitioner, layer or schedule of your own joins by [`Members`] and is then named in the
 //! configuration like any other; [`laws`] are what it has to keep. How the engine works stands in the repository's
 //! ARCHITECTURE.md; its modules are hidden here and may change.
@@ -74,4 +77,4 @@ pub use record::observer::Observer;
 pub use record::summary::Summary;
 pub use record::weights::Weights;
 pub use run::verify::verify;
-pub use run::{Data, Options, Run, plan, predict, resume, run_worker, train};
+pub use run::{Data, Loaded, Options, Run, load, plan, predict, resume, run_worker, train};

@@ -1,5 +1,6 @@
-//! Who watches a run.
+//! Who watches a run, and may stop it.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use laconic_wire::PerKind;
@@ -25,8 +26,11 @@ pub trait Observer: Send {
     /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
-    /// After each round.
-    fn round(&mut self, _report: &RoundReport) {}
+    /// After each round. `Break` stops the run as Ctrl-C does: with the next round that all workers end, a checkpoint
+    /// where there is a folder, and the best round so far.
+    fn round(&mut self, _report: &RoundReport) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// After a checkpoint was written.
     fn checkpoint(&mut self, _round: u32) {}

@@ -20,6 +20,7 @@ use crate::fit::progress::Snapshot;
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::saved::Saved;
+use crate::worker::StopSignal;
 
 /// Where a worker of a run is written down.
 pub struct Destination {
@@ -66,6 +67,8 @@ pub struct FolderRecorder {
     /// The state to go on from.
     checkpoint: Option<Checkpoint>,
     observer: Box<dyn Observer>,
+    /// Given where the observer has seen enough.
+    stop: StopSignal,
     /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
     before_rescue: PerKind<Count>,
     log: Option<File>,
@@ -88,7 +91,7 @@ impl FolderRecorder {
         plan: &Plan,
         identity: Identity,
         (checkpoint, before): (Option<Checkpoint>, PerKind<Count>),
-        observer: Box<dyn Observer>,
+        (observer, stop): (Box<dyn Observer>, StopSignal),
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let run = identity.run(checkpoint.as_ref().map(|checkpoint| (checkpoint.run.as_str(), done)));
@@ -108,6 +111,7 @@ impl FolderRecorder {
             before,
             checkpoint,
             observer,
+            stop,
             before_rescue: before,
             log,
             earlier: earlier.unwrap_or_default(),
@@ -229,7 +233,9 @@ impl Recorder for FolderRecorder {
             let line = serde_json::to_string(report).map_err(|e| TrainError::file(&path, e.to_string()))? + "\n";
             log.write_all(line.as_bytes()).map_err(|source| TrainError::io(&path, source))?;
         }
-        self.observer.round(report);
+        if self.observer.round(report).is_break() {
+            self.stop.set();
+        }
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! `summary.json`: what other programs read of a run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
+use super::aside::read_within;
 use super::card::Card;
 use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
@@ -316,6 +318,21 @@ impl RunFacts<'_> {
         let first = self.given.data.part.unwrap_or(0);
         Told::of(self.parts, first, (&metrics, &self.card.about.classes))
     }
+}
+
+/// The messages that a byte budget chose for the run in this folder, which its figures were taken with.
+///
+/// # Errors
+/// If the summary cannot be read.
+pub fn chosen_messages(folder: &Path, config: &Config) -> Result<Option<MessagesConfig>> {
+    const BYTES_MAX: u64 = 1 << 28;
+    let path = folder.join("summary.json");
+    if config.messages.budget.is_empty() || !path.exists() {
+        return Ok(None);
+    }
+    let summary: Summary = serde_json::from_slice(&read_within(&path, BYTES_MAX)?)
+        .map_err(|error| TrainError::file(&path, error.to_string()))?;
+    Ok(summary.messages)
 }
 
 impl Summary {

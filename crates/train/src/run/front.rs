@@ -1,22 +1,24 @@
-//! The front door: train, forecast, predict and resume with one call each, on data in memory or on disk.
+//! The front door: train, forecast, load, predict and resume with one call each, on data in memory or on disk.
 
 use std::path::Path;
 
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, parts_here};
+use laconic_graph::read::ReadOptions;
 use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
+use super::other::open_other;
 use super::predict::{Predictions, predict_parts};
 use super::source::{Source, assigned, foreseen_of};
 use super::threads::run_threads;
-use crate::config::{Config, Widths};
+use crate::config::{Config, MessagesConfig, Widths};
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
 use crate::forecast::costs::{Costs, forecast, forecast_counted, forecast_some};
 use crate::plan::{Members, Plan};
-use crate::record::summary::Summary;
-use crate::record::weights::{Weights, weights};
+use crate::record::summary::{Summary, chosen_messages};
+use crate::record::weights::{self, Model, Weights, weights};
 
 /// What a run is about.
 #[non_exhaustive]
@@ -157,4 +159,58 @@ pub fn resume(folder: &Path, options: Options) -> Result<Run> {
     let options = Options { out: Some(folder.to_owned()), resume: true, ..options };
     let source = Source::open(&options.members, &config, None)?;
     Run::of(run_threads(&config, source, options)?)
+}
+
+/// A trained model, as the folder of its run has it.
+pub struct Loaded {
+    members: Members,
+    config: Config,
+    model: Model,
+}
+
+/// Loads the model of a run that has ended, to predict with.
+///
+/// # Errors
+/// If the folder has no model, the run was stopped before its last stage, or a file is damaged.
+pub fn load(folder: &Path, members: Members) -> Result<Loaded> {
+    let mut config = members.load(&folder.join("config.toml"), &[])?;
+    let model = weights::read_of_run(folder)?;
+    if let Some(chosen) = chosen_messages(folder, &config)? {
+        config.messages = chosen;
+    }
+    Ok(Loaded { members, config, model })
+}
+
+impl Loaded {
+    /// The weights, under PyTorch Geometric's names.
+    pub fn weights(&self) -> &Weights {
+        &self.model.weights
+    }
+
+    /// What each class is called, in the order of the columns of what is predicted.
+    pub fn classes(&self) -> Vec<String> {
+        (0..self.model.card.classes).map(|class| self.model.card.about.class(class)).collect()
+    }
+
+    /// As [`predict`], for data whose features are prepared as the run's were, such as [`Data::Configured`].
+    ///
+    /// # Errors
+    /// If the data do not suit the model.
+    pub fn predict(&self, data: impl Into<Data>) -> Result<Vec<Predictions>> {
+        let (members, config) = (&self.members, &self.config);
+        let source = data.into().source(members, config)?;
+        predict_parts((members, config), source, &self.model.weights, self.model.widths())
+    }
+
+    /// For other data in any format, whose columns are matched by name and prepared as the run's were. What crosses
+    /// between `workers` is sent as it is.
+    ///
+    /// # Errors
+    /// If there are no such data, or they do not suit the model.
+    pub fn predict_other(&self, path: &Path, options: &ReadOptions, workers: u32) -> Result<Vec<Predictions>> {
+        let config = Config { messages: MessagesConfig::default(), ..self.config.clone() };
+        let names = (&self.members, &config);
+        let source = open_other(names, (path, options), &self.model.card, (Some(workers), None))?;
+        predict_parts(names, source, &self.model.weights, self.model.widths())
+    }
 }

@@ -19,7 +19,7 @@ mod threads;
 mod trainers;
 pub mod verify;
 
-pub use front::{Data, Run, plan, predict, resume, train};
+pub use front::{Data, Loaded, Run, load, plan, predict, resume, train};
 #[cfg(feature = "mpi")]
 pub use mpi::{abort_mpi, prepare_mpi, run_mpi};
 pub use options::{Options, Outcome};

@@ -135,7 +135,8 @@ impl Session {
             continue_folder((out, &worker.plan), checkpoint, (&identity, &destination.starts))?;
         }
         let goes_on = (checkpoint, earlier.kinds);
-        let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
+        let mut recorder =
+            FolderRecorder::new(destination, &plan, identity, goes_on, (observer, process.stop.clone()))?;
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().chain(&foreseen_of_links(&worker)).for_each(|note| recorder.observer().noted(note));

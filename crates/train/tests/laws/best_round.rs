@@ -1,5 +1,6 @@
 //! Which round's parameters a stage ends with, and when patience ends it: by the log of its rounds.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use laconic_train::fit::observe::RoundReport;
@@ -11,8 +12,9 @@ use crate::fixture::{config, graph, try_run};
 struct Log(Arc<Mutex<Vec<RoundReport>>>);
 
 impl Observer for Log {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         self.0.lock().expect("nobody panics with it").push(report.clone());
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! A byte budget is kept by what all workers send together, used well, and refused before anything runs where it cannot
 //! be kept.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -163,8 +164,9 @@ impl Observer for Trained {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn round(&mut self, _: &RoundReport) {
+    fn round(&mut self, _: &RoundReport) -> ControlFlow<()> {
         self.0.store(true, Ordering::Relaxed);
+        ControlFlow::Continue(())
     }
 }
 

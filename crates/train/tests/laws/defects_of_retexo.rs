@@ -1,5 +1,6 @@
 //! Known defects of RETEXO's published code, and that ours does not have them.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -246,8 +247,9 @@ fn validation_that_is_always_wrong_or_missing_does_no_harm() {
 struct Panicking;
 
 impl Observer for Panicking {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         assert!(report.round < 2, "the observer had enough");
+        ControlFlow::Continue(())
     }
 }
 

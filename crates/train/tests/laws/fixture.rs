@@ -3,6 +3,7 @@
 //! Every graph is directed, has nodes without in-edges and nodes without a label, and every random partition into three
 //! parts or more has a part without training and validation nodes: what published code tends to forget.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -209,8 +210,9 @@ pub fn first_gradient(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> 
 struct Figures(Arc<Mutex<Vec<Scores>>>);
 
 impl Observer for Figures {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         self.0.lock().expect("nobody panics with it").extend(report.scores.clone());
+        ControlFlow::Continue(())
     }
 }
 
@@ -226,8 +228,9 @@ pub fn figures(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<Scores> {
 struct Losses(Arc<Mutex<Vec<f64>>>);
 
 impl Observer for Losses {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         self.0.lock().expect("nobody panics with it").push(report.loss);
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,22 +1,23 @@
 //! The front door does what the engine does: a run that was stopped goes on from its folder alone.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use laconic_graph::read::ReadOptions;
 use laconic_graph::write::write_interchange;
-use laconic_train::{Config, Data, Members, Observer, Options, RoundReport, plan, predict, resume, train};
+use laconic_train::run::predict::Predictions;
+use laconic_train::{Config, Data, Members, Observer, Options, RoundReport, load, plan, predict, resume, train};
 
 use crate::fixture::{folder, graph};
 
-/// Asks to stop after a round.
-struct StopAfter(u32, Arc<AtomicBool>);
+/// Stops after a round.
+struct StopAfter(u32);
 
 impl Observer for StopAfter {
-    fn round(&mut self, report: &RoundReport) {
-        if report.round == self.0 {
-            self.1.store(true, Ordering::Relaxed);
-        }
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
+        if report.round == self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -33,27 +34,26 @@ fn config(data: &Path) -> Config {
     config
 }
 
-/// Runs three rounds; returns the flag that asked for the stop.
-fn stop_after_three(config: &Config, out: &Path) -> Arc<AtomicBool> {
+/// Runs until the observer has seen three rounds.
+fn stop_after_three(config: &Config, out: &Path) {
     let interrupt = Arc::new(AtomicBool::new(false));
-    let observer = Box::new(StopAfter(3, interrupt.clone()));
+    let observer = Box::new(StopAfter(3));
     let options = Options { out: Some(out.to_owned()), interrupt: interrupt.clone(), observer, ..Options::default() };
     let stopped = train(config, Data::Configured, options).expect("a stopped run");
     assert!(stopped.summary.interrupted);
-    interrupt
+    assert_eq!(stopped.summary.rounds, 4, "the round after it is the first whose reduction tells of it");
+    assert!(!interrupt.load(Ordering::Relaxed), "the caller's flag is the caller's");
 }
 
 #[test]
-fn a_stopped_run_goes_on_from_its_folder_and_ends_as_if_it_had_never_stopped() {
+fn a_run_that_its_observer_stops_goes_on_from_its_folder_and_ends_as_if_it_had_never_stopped() {
     let place = folder();
     let data = place.path().join("graph.npz");
     write_interchange(&data, &graph(120, 4)).expect("written");
     let (config, out) = (config(&data), place.path().join("run"));
     let straight = train(&config, Data::Configured, Options::default()).expect("a run");
 
-    let interrupt = stop_after_three(&config, &out);
-    assert!(interrupt.load(Ordering::Relaxed), "the caller's flag is the caller's");
-
+    stop_after_three(&config, &out);
     let resumed = resume(&out, Options::default()).expect("a resumed run");
     assert_eq!(resumed.summary.parameters.digest, straight.summary.parameters.digest);
     assert_eq!(resumed.weights(), straight.weights());
@@ -109,4 +109,27 @@ fn data_in_memory_and_on_disk_are_the_same_run() {
     assert!(in_memory.summary.bytes.total <= most, "skipping sends at most what was predicted");
     let rows: usize = predict(&in_memory, dataset).expect("scores").iter().map(|part| part.nodes.len()).sum();
     assert_eq!(rows, 120);
+}
+
+#[test]
+fn a_model_that_is_loaded_predicts_what_its_run_does() {
+    let place = folder();
+    let (data, dataset) = (place.path().join("graph.npz"), graph(120, 4));
+    write_interchange(&data, &dataset).expect("written");
+    let (config, out) = (config(&data), place.path().join("run"));
+    let options = Options { out: Some(out.clone()), ..Options::default() };
+    let run = train(&config, Data::Configured, options).expect("a run");
+    let loaded = load(&out, Members::default()).expect("a model");
+    assert_eq!((loaded.weights(), loaded.classes().len()), (&run.weights(), dataset.labels.classes()));
+    let logits = |predictions: Vec<Predictions>| -> Vec<Vec<f32>> {
+        predictions.iter().map(|part| part.inferred.logits.data().to_vec()).collect()
+    };
+    let own = logits(predict(&run, Data::Configured).expect("scores"));
+    assert!(own == logits(loaded.predict(Data::Configured).expect("scores")));
+    // The same graph as other data: on one worker nothing crosses, and no node has another neighbour.
+    let other = logits(loaded.predict_other(&data, &ReadOptions::default(), 1).expect("scores"));
+    let rows: usize = own.iter().map(Vec::len).sum();
+    assert_eq!((other.len(), other[0].len()), (1, rows));
+    let error = load(place.path(), Members::default()).err().expect("no run");
+    assert!(error.to_string().contains("config.toml"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! A trainer that lives in the aggregator's process (`schedule.aggregator`): the same run, of which less crosses.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -239,10 +240,11 @@ pub struct Until {
 }
 
 impl Observer for Until {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         if report.round >= self.means {
             self.flag.store(true, Ordering::Relaxed);
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The same workers and seed give the same bits: whatever the number of threads, whether work overlaps messages,
 //! however slow the link, and wherever the run was stopped and resumed.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -157,11 +158,12 @@ struct StopAfter {
 }
 
 impl Observer for StopAfter {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         // The flag is looked at once a round, before its end.
         if report.round + 1 == self.round {
             self.flag.store(true, Ordering::Relaxed);
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A figure that would be 0/0 is absent, never a number: what it decides falls to the loss, and a sentence says why.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
@@ -14,8 +15,9 @@ use crate::fixture::{config, graph, multi_label, try_run};
 struct Log(Arc<Mutex<Vec<RoundReport>>>);
 
 impl Observer for Log {
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         self.0.lock().expect("nobody panics with it").push(report.clone());
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! A real training run, watched.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -66,11 +67,11 @@ impl Observer for Watch {
         self.shown.predicted(by_kind, memory, rounds);
     }
 
-    fn round(&mut self, report: &RoundReport) {
+    fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.push((report.stage, report.round, report.seconds));
         drop(seen);
-        self.shown.round(report);
+        self.shown.round(report)
     }
 }
 

@@ -20,7 +20,7 @@ use clap::{Args, ValueEnum};
 use laconic_graph::aside::write_aside;
 use laconic_train::config::{DataConfig, MessagesConfig, TaskChoice};
 use laconic_train::record::card::Card;
-use laconic_train::record::summary::Summary;
+use laconic_train::record::summary::chosen_messages;
 use laconic_train::record::weights::{self, Model};
 use laconic_train::run::other::open_other;
 use laconic_train::run::predict::Prediction;
@@ -40,7 +40,6 @@ use super::data::{Reading, refuse_occupied};
 use super::signals::clean_up;
 use crate::bytes::{figure, human_bytes};
 use crate::output::Output;
-use crate::recorded::read_text;
 
 /// Arguments of `predict`.
 #[derive(Args)]
@@ -323,17 +322,6 @@ fn writer(path: &Path) -> Result<Write> {
 
 fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
-}
-
-/// The messages that a byte budget chose for the run, which its figures were taken with.
-fn chosen_messages(folder: &Path, config: &Config) -> Result<Option<MessagesConfig>> {
-    let path = folder.join("summary.json");
-    if config.messages.budget.is_empty() || !path.exists() {
-        return Ok(None);
-    }
-    let summary: Summary =
-        serde_json::from_str(&read_text(&path)?).map_err(|error| TrainError::file(&path, error.to_string()))?;
-    Ok(summary.messages)
 }
 
 /// What stands in the file besides its columns. No time and no path: the same predictions are the same bytes.

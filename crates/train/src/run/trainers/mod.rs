@@ -297,7 +297,7 @@ impl Opening {
         }
         let snapshot = checkpoint.as_ref().map(|checkpoint| checkpoint.snapshot.clone());
         let goes_on = (checkpoint, earlier.kinds);
-        let mut recorder = FolderRecorder::new(destination, plan, identity, goes_on, observer)?;
+        let mut recorder = FolderRecorder::new(destination, plan, identity, goes_on, (observer, process.stop.clone()))?;
         let mut by_kind = earlier.kinds.map(|count| count.framed);
         for ledger in &setup.forecast.books {
             let totals = ledger.totals_by_kind();
