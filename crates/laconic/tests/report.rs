@@ -330,9 +330,12 @@ fn a_page_stands_alone_and_shows_every_figure_even_of_hostile_names() {
     place.json("report both/runs/plain/seed-0");
     assert!(place.path("both/runs/plain/seed-0/report.html").is_file());
     place.refused("demo --nodes 300 --epochs 3 --report nosuch/demo.html", 5, &["nosuch/demo.html"]);
-    let said = place.run("demo --nodes 300 --epochs 3 --report demo.html");
+    place.refused("demo --nodes 300 --epochs 3 --figure nosuch/demo.svg", 5, &["nosuch/demo.svg"]);
+    let said = place.run("demo --nodes 300 --epochs 3 --report demo.html --figure demo.svg");
     assert!(said.code == 0 && said.err.contains("demo.html") && place.path("demo.html").is_file(), "{}", said.err);
     assert_uncut(&read(&place, "demo.html"));
+    let figure = read(&place, "demo.svg");
+    assert!(figure.starts_with("<svg") && figure.contains("lazy, scores"), "{figure}");
 }
 
 #[test]

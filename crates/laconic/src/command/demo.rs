@@ -7,6 +7,7 @@ use clap::Args;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_train::record::aside::write_aside;
 use laconic_train::record::purposes::Purposes;
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, Options, Summary, TrainError, train};
@@ -16,6 +17,7 @@ use super::report;
 use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
 use crate::output::Output;
+use crate::plot::{Point, Points, Unit, WIDE};
 use crate::progress::Progress;
 
 /// Arguments of `demo`.
@@ -37,6 +39,9 @@ pub struct Demo {
     /// The page with the runs' curves and bytes
     #[arg(long, value_name = "FILE.html", default_value = "laconic-demo.html")]
     report: PathBuf,
+    /// Also write accuracy against bytes as a figure
+    #[arg(long, value_name = "FILE.svg")]
+    figure: Option<PathBuf>,
 }
 
 /// One line of the table.
@@ -115,10 +120,12 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
     })?;
     let edges = dataset.graph.edges();
     // Before minutes of work whose figures would then have no page.
-    let page = std::path::absolute(&arguments.report).map_err(|source| TrainError::io(&arguments.report, source))?;
-    if !page.parent().is_some_and(Path::is_dir) {
-        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(TrainError::io(&arguments.report, missing).into());
+    for file in std::iter::once(&arguments.report).chain(&arguments.figure) {
+        let page = std::path::absolute(file).map_err(|source| TrainError::io(file, source))?;
+        if !page.parent().is_some_and(Path::is_dir) {
+            let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(TrainError::io(file, missing).into());
+        }
     }
     output.say(format!(
         "a generated graph of {} nodes and {edges} edges, 128 features, 10 classes",
@@ -147,6 +154,10 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         named.push(report::Named { group: name.clone(), name, style, folder: out });
     }
     output.result(table(&lines), &lines)?;
+    if let Some(file) = &arguments.figure {
+        write_aside(file, figure(&lines).svg(WIDE).alone().as_bytes())?;
+        output.say(format!("accuracy against bytes is in {}", file.display()));
+    }
     write_report(&arguments.report, named, output)?;
     Ok(0)
 }
@@ -155,6 +166,24 @@ fn write_report(file: &Path, named: Vec<report::Named>, output: &Output) -> Resu
     report::write(file, named)?;
     output.say(format!("curves and bytes are in {}", file.display()));
     Ok(())
+}
+
+/// Accuracy against bytes; joined are those methods that no other one beats in both.
+fn figure(lines: &[Line]) -> Points {
+    let point = |(style, line): (usize, &Line)| {
+        let beats = |other: &&Line| {
+            let (fewer, better) = (other.training <= line.training, other.test_accuracy >= line.test_accuracy);
+            fewer && better && (other.training, other.test_accuracy) != (line.training, line.test_accuracy)
+        };
+        let (at, front) = ((line.training as f64, line.test_accuracy), !lines.iter().any(|other| beats(&other)));
+        Point { name: line.method.to_owned(), style, at, sd: (None, None), front }
+    };
+    Points {
+        title: "The same accuracy for fewer bytes".to_owned(),
+        x: ("bytes that all workers sent, without those of evaluations".to_owned(), Unit::Bytes),
+        y: "accuracy on test nodes, of the round that validation chose".to_owned(),
+        points: lines.iter().enumerate().map(point).collect(),
+    }
 }
 
 fn parts(arguments: &Demo, dataset: &Dataset) -> Result<Vec<Part>> {
