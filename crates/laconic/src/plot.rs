@@ -42,5 +42,5 @@ pub fn key(style: usize) -> Figure {
 /// The width of a figure on a screen.
 pub const WIDE: f64 = 940.0;
 
-/// The width of a figure on a mobile, and of one of several side by side.
+/// The width of a figure on a phone, and of one of several side by side.
 pub const NARROW: f64 = 400.0;

@@ -34,8 +34,8 @@
 //! # Ok::<(), laconic_train::TrainError>(())
 //! ```
 //!
-//! [`load`] reads a model from the folder of a run ([`Options::out`]). An [`Observer`] sees every round, and stops the run
-//! by returning `Break`.
+//! [`load`] reads a model from the folder of a run ([`Options::out`]). An [`Observer`] sees every round, and stops the
+//! run by returning `Break`.
 //!
 //! A codec, selection, partitioner, layer or schedule of your own joins by [`Members`] and is then named in the
 //! configuration like any other; [`laws`] are what it has to keep. How the engine works stands in the repository's

@@ -62,17 +62,17 @@ fn sorted(nodes: usize, mut bucketed: Buckets, source_of: impl Fn(u32) -> u32 + 
         let mut places: Vec<usize> =
             counts.iter().scan(0, |end, &count| Some(mem::replace(end, *end + count as usize))).collect();
         // Put into their rows first: what is left to sort are the few edges of each.
-        let mut of_rows = vec![0u64; keys.len()];
+        let mut in_rows = vec![0u64; keys.len()];
         for key in keys.iter() {
             let place = &mut places[row(key)];
-            of_rows[*place] = u64::from(source_of(*key as u32)) << 32 | u64::from(*key as u32);
+            in_rows[*place] = u64::from(source_of(*key as u32)) << 32 | u64::from(*key as u32);
             *place += 1;
         }
-        let mut left = &mut of_rows[..];
+        let mut left = &mut in_rows[..];
         for &count in counts.iter() {
             left.split_off_mut(..count as usize).expect("as many as were counted").sort_unstable();
         }
-        for (key, (source, at)) in of_rows.into_iter().zip(sources.iter_mut().zip(order)) {
+        for (key, (source, at)) in in_rows.into_iter().zip(sources.iter_mut().zip(order)) {
             (*source, *at) = ((key >> 32) as u32, key as u32);
         }
     });

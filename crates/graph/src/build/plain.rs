@@ -1,6 +1,6 @@
 //! Edges of which nothing but their ends is known, put in order on all threads of the pool.
 //!
-//! Each thread deals its share of the edges out to buckets of consecutive destinations, and each bucket is sorted by
+//! Each thread distributes its share of the edges to buckets of consecutive destinations, and each bucket is sorted by
 //! itself while it lies in a cache: what is read and written moves from front to back, where a counting sort over all
 //! nodes waits for a line of memory with every edge. Takes 8 bytes an edge beside what goes in, and 12 when that has
 //! gone. `external/rows.rs` does the same on the disk.

@@ -14,7 +14,7 @@ impl Quality {
             let why = if kind.name == given::KIND.name { ", as they were given" } else { "" };
             said.push(format!("{} of {} parts are empty{why}: {few}{more}", empty.len(), self.parts.len()));
         }
-        // Clusters are distributed as they are: the limit is theirs.
+        // Clusters are assigned as they are: the limit is theirs.
         if !kind.reads("imbalance") || kind.name == super_node::KIND.name {
             return said;
         }

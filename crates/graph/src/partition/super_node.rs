@@ -55,8 +55,8 @@ impl Clusterer {
     }
 }
 
-/// Makes clusters and deals them out: each part gets as many, or one more. Parts are as large as what they get, which
-/// nobody evens out, since who gets what would then depend on what is in it.
+/// Makes clusters and assigns them to parts: each part gets as many, or one more. Parts are as large as what they get,
+/// which nobody evens out, since who gets what would then depend on what is in it.
 struct SuperNode {
     /// 0 for [`clusters_default`].
     clusters: u32,
@@ -73,7 +73,7 @@ impl SuperNode {
         if self.clusters == 0 { clusters_default(nodes, parts) } else { self.clusters }
     }
 
-    /// Has nodes put into clusters, and deals these out.
+    /// Has nodes put into clusters, and assigns these.
     fn deal(&self, nodes: usize, parts: u32, seed: u64, gather: impl Fn(u32) -> Result<Vec<u32>>) -> Result<Vec<u32>> {
         let clusters = self.clusters(nodes, parts);
         let of = if clusters as usize == nodes { (0..clusters).collect() } else { gather(clusters)? };

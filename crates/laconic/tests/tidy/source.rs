@@ -82,7 +82,10 @@ fn walk(folder: &Path, into: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !path.is_dir() {
             into.push(path);
-        } else if !name.starts_with('.') && !["target", "corpus", "artifacts"].contains(&name.as_str()) {
+        } else if !name.starts_with('.')
+            && !["target", "corpus", "artifacts", "runs"].contains(&name.as_str())
+            && !path.join("pyvenv.cfg").exists()
+        {
             walk(&path, into);
         }
     }

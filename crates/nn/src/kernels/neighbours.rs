@@ -2,9 +2,10 @@
 //!
 //! Where all neighbours' rows are here, `z = D A S x · Wᵀ` (A the edges' weights, D and S those of their ends) is made
 //! a piece of rows at a time, from sums that are in the cache. In the backward pass `G = S Aᵀ D dz` is all that is read
-//! of dz: it is to x what dz is to the sums, so `dW = Gᵀ x` and `dx = G · W`, each from a piece of G that is in the cache,
-//! and the sums themselves are not needed again. For E edges between n rows of width w that is 4·E·w bytes of random
-//! rows each way, as for sums that are stored, and some 40·n·w bytes less of rows that are written and read again.
+//! of dz: it is to x what dz is to the sums, so `dW = Gᵀ x` and `dx = G · W`, each from a piece of G that is in the
+//! cache, and the sums themselves are not needed again. For E edges between n rows of width w that is 4·E·w bytes of
+//! random rows each way, as for sums that are stored, and some 40·n·w bytes less of rows that are written and read
+//! again.
 
 use super::Store;
 use super::back::Back;

@@ -175,7 +175,9 @@ per_processor! {
                     for (to, values) in panel.chunks_exact_mut(width).zip(row.chunks(of.values())) {
                         to[column] = match of {
                             Words::F32x16 | Words::F32x8 => values[0],
-                            Words::Bf16Pairs | Words::AmxTiles => word(values[0], values.get(1).copied().unwrap_or(0.0)),
+                            Words::Bf16Pairs | Words::AmxTiles => {
+                                word(values[0], values.get(1).copied().unwrap_or(0.0))
+                            }
                         };
                     }
                 }

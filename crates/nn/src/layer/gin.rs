@@ -37,8 +37,8 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
 /// What goes from close to its adjoint.
 #[derive(Default)]
 struct Memory {
-    /// The perceptron's inner rows after ReLU; destinations × inner. In the backward pass the gradient of what went into
-    /// it, then that of the fold, where the two are equally wide.
+    /// The perceptron's inner rows after ReLU; destinations × inner. In the backward pass the gradient of what went
+    /// into it, then that of the fold, where the two are equally wide.
     hidden: Matrix,
     /// Whether the gradient of the fold is there already.
     is_through: bool,

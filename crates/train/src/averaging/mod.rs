@@ -3,8 +3,8 @@
 //! Nothing here sends, waits or looks at a clock. An [`Aggregator`] and each [`Trainer`] are told what has happened and
 //! when, and say what is to be done about it. What tells them is either a queue of simulated events
 //! ([`simulated::run`]), where a whole run with slow links and failing trainers is a function of its seed, or the
-//! network (`run/trainers/real.rs`). Both run the same protocol, so that a fault that a simulation finds is a fault of
-//! runs.
+//! network (`run/trainers/server.rs`). Both run the same protocol, so that a fault that a simulation finds is a fault
+//! of runs.
 //!
 //! Sources: RandomTMA and SuperTMA (arXiv 2305.09887) for means by time, LLCG (arXiv 2111.08202) for corrections;
 //! quorum, grace and trainers that come back are in neither.

@@ -153,7 +153,7 @@ impl<'a> Fit<'a> {
     fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
         let TrainConfig { seed, recompute, precision, .. } = worker.plan.config.train;
         let precision = precision.into();
-        // What is put together for the last layer is read in the whole backward pass, and without one nothing is kept.
+        // What is put together for the last layer is read throughout the backward pass; without one nothing is kept.
         let recompute = recompute && training && self.network().joined().is_none();
         PassContext {
             round,

@@ -275,7 +275,7 @@ impl Plan {
         match direction {
             Direction::Forward if frozen.any(|tag| masks(&tag)) => reasons.push("only inputs that cross once are"),
             Direction::Reverse if frozen.next().is_some() => {
-                reasons.push("inputs that cross once have no backward pass");
+                reasons.push("inputs that cross once send no gradients back");
             }
             _ if live.is_empty() => reasons.push("no layer sends any"),
             _ => {}

@@ -226,7 +226,7 @@ fn masks_that_cannot_act_are_noted_before_anything_runs() {
     let forward = "messages.forward: no message of a round is masked: \
         the last layer travels whole (whole_last = false masks it); only inputs that cross once are";
     let backward = "messages.backward: no message of a round is masked: \
-        the last layer travels whole (whole_last = false masks it); inputs that cross once have no backward pass";
+        the last layer travels whole (whole_last = false masks it); inputs that cross once send no gradients back";
     assert_eq!(notes(both, "model.layers=2", masked), [forward, backward]);
     let whole = "the last layer travels whole (whole_last = false masks it)";
     for (text, more, mask, expected) in [
@@ -246,7 +246,7 @@ fn masks_that_cannot_act_are_noted_before_anything_runs() {
     }
     let lazy = notes(both, "schedule.kind=lazy", masked);
     assert!(lazy[0].ends_with("masked: only inputs that cross once are"), "{lazy:?}");
-    assert!(lazy[1].ends_with("masked: inputs that cross once have no backward pass"), "{lazy:?}");
+    assert!(lazy[1].ends_with("masked: inputs that cross once send no gradients back"), "{lazy:?}");
 }
 
 /// Gradients that come back in other columns than rows went out in are said to.

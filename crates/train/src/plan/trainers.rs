@@ -34,7 +34,7 @@ pub struct TrainersPlan {
 }
 
 impl TrainersPlan {
-    /// `None` where workers are no independent trainers.
+    /// `None` where workers are not independent trainers.
     ///
     /// # Errors
     /// If a value makes no sense, or belongs to something else.

@@ -4,15 +4,13 @@ use std::path::Path;
 
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, parts_here};
-use laconic_graph::read::ReadOptions;
 use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
-use super::other::open_other;
 use super::predict::{Predictions, predict_parts};
 use super::source::{Source, assigned, foreseen_of};
 use super::threads::run_threads;
-use crate::config::{Config, MessagesConfig, Widths};
+use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
 use crate::forecast::costs::{Costs, forecast, forecast_counted, forecast_some};
@@ -192,7 +190,7 @@ impl Loaded {
         (0..self.model.card.classes).map(|class| self.model.card.about.class(class)).collect()
     }
 
-    /// As [`predict`], for data whose features are prepared as the run's were, such as [`Data::Configured`].
+    /// As [`predict`]. Of data in memory features are to be prepared as the run's were, and columns in their order.
     ///
     /// # Errors
     /// If the data do not suit the model.
@@ -200,17 +198,5 @@ impl Loaded {
         let (members, config) = (&self.members, &self.config);
         let source = data.into().source(members, config)?;
         predict_parts((members, config), source, &self.model.weights, self.model.widths())
-    }
-
-    /// For other data in any format, whose columns are matched by name and prepared as the run's were. What crosses
-    /// between `workers` is sent as it is.
-    ///
-    /// # Errors
-    /// If there are no such data, or they do not suit the model.
-    pub fn predict_other(&self, path: &Path, options: &ReadOptions, workers: u32) -> Result<Vec<Predictions>> {
-        let config = Config { messages: MessagesConfig::default(), ..self.config.clone() };
-        let names = (&self.members, &config);
-        let source = open_other(names, (path, options), &self.model.card, (Some(workers), None))?;
-        predict_parts(names, source, &self.model.weights, self.model.widths())
     }
 }

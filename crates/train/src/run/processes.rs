@@ -10,14 +10,14 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::record::summary::Summary;
 
-/// Runs the worker of this process, which joins the others. They share the machine's cores. Only the worker
-/// of rank 0 has a summary.
+/// Runs the worker of this process, which joins the others. They share the machine's cores. Only the worker of rank 0
+/// has a summary.
 ///
 /// # Errors
 /// As [`run_worker`](super::run_worker), and if the others do not come.
 pub fn run_process(config: &Config, address: &Address, options: Options) -> Result<Option<Summary>> {
     if options.members.has_trainers(config)? {
-        return of_trainers::take(config, address, options);
+        return of_trainers::run(config, address, options);
     }
     let mut patience = Patience::new(config.start_deadline());
     patience.add_interrupt(options.abort.clone());

@@ -127,7 +127,7 @@ fn owned_by_nobody(id: u64) -> TrainError {
     TrainError::config(format!("node {id} is owned by no part: {what}"))
 }
 
-/// The tag of embeddings on their way to whoever has a pair with them, or of their gradients in the backward pass.
+/// The tag of embeddings on their way to whoever has a pair with them, or of their gradients on their return.
 pub fn embeddings(layer: u16, round: u32, direction: Direction) -> Tag {
     let kind = match direction {
         Direction::Forward => Kind::Activations,

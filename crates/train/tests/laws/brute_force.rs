@@ -208,7 +208,7 @@ fn drawn(owners: &[u32], dataset: &Dataset) -> Weights {
     weights
 }
 
-/// Rows that are drawn count for those that are not, on the way there and in the backward pass alike.
+/// Rows that are drawn count for those that are not, in the forward pass and the backward pass alike.
 #[test]
 fn gradients_of_sampled_boundaries_are_those_of_weighed_messages() {
     for widths in WIDTHS {
@@ -217,7 +217,7 @@ fn gradients_of_sampled_boundaries_are_those_of_weighed_messages() {
     }
 }
 
-/// The control: a mask on the way there and none in the backward pass is no gradient.
+/// The control: a mask in the forward pass and none in the backward pass is no gradient.
 #[test]
 #[should_panic(expected = "gradients differ")]
 fn another_mask_on_the_way_back_is_no_gradient() {

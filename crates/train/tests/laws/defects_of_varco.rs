@@ -163,9 +163,9 @@ fn heads_lie_side_by_side_under_a_mask() {
 }
 
 /// A3: the gradients of what was sent come back in the columns that it was sent in, so both ways cost the same at every
-/// layer but the first, which has no backward pass.
+/// layer but the first, to which no gradients come back.
 #[test]
-fn the_way_back_costs_what_the_way_there_did() {
+fn gradients_cost_what_their_rows_did() {
     for cache in ["schedule.cache_inputs=true", "schedule.cache_inputs=false"] {
         let keys = ["model.arch=gin", "model.layers=3", cache, "train.eval_every=0", "train.epochs=9"];
         let masks = ["forward", "backward"]
@@ -174,7 +174,7 @@ fn the_way_back_costs_what_the_way_there_did() {
         let rows = rows(&run(&config(&keys), &graph(150, 4), 3));
         assert!(
             rows.keys().all(|(_, layer, reverse, ..)| *layer > 0 || !reverse),
-            "the first layer has no backward pass"
+            "no gradients of the first layer's inputs travel"
         );
         let mut ways = 0;
         for ((round, layer, reverse, from, to), bytes) in &rows {

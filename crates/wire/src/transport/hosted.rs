@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((host.sent().total(), host.received().total()), (Count::of(1, 4), Count::of(1, 13)));
         assert_eq!((hosted.sent().total(), hosted.received().total()), Default::default());
         assert_eq!((far.sent().total(), far.received().total()), (Count::of(1, 13), Count::of(1, 4)));
-        assert!(hosted.send(Rank(2), frame(b"nobody")).is_err(), "a hosted knows its host alone");
+        assert!(hosted.send(Rank(2), frame(b"nobody")).is_err(), "a hosted peer knows its host alone");
         // What it said before it went still arrives.
         hosted.send(Rank(0), frame(b"bye")).unwrap();
         drop(hosted);

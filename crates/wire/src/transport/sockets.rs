@@ -108,7 +108,7 @@ impl SocketsTransport {
     ///
     /// # Panics
     ///
-    /// If the address is not one of its group.
+    /// If the rank is not below the size of the group.
     pub fn join(address: &Address, start: &Patience, deadline: Duration) -> Result<SocketsTransport> {
         let (rank, size) = (Rank(address.rank), address.size as usize);
         let end = End::new(rank, size, deadline);

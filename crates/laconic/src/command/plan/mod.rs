@@ -39,7 +39,8 @@ pub struct Plan {
     /// Say what leaves this worker (else: each, where there are four or fewer)
     #[arg(long, value_name = "K")]
     worker: Option<u32>,
-    /// Write the egress report, what each worker sends and to whom, as a page for those who have to agree to it: .html or .md
+    /// Write the egress report (what each worker sends, and to whom) as a page for those who have to agree to it:
+    /// .html or .md
     #[arg(long, value_name = "FILE", value_parser = page::file)]
     out: Option<PathBuf>,
     /// Write every account: the ledger.csv that the run will leave

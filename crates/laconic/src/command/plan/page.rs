@@ -1,5 +1,5 @@
-//! A plan as a page for those who have to agree to it: what each worker sends, and to whom (the egress report), made of which columns, once or in each round,
-//! and what that says of people.
+//! A plan as a page for those who have to agree to it, the egress report: what each worker sends and to whom, made of
+//! which columns, once or in each round, and what that says of people.
 
 use std::path::{Path, PathBuf};
 

@@ -21,7 +21,7 @@ pub(super) struct AllRows {
 
 impl AllRows {
     /// All rows, without those that nobody reads.
-    pub fn required_rows(worker: &Worker, stage: &Stage, inputs: &Inputs) -> AllRows {
+    pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs) -> AllRows {
         let (all, graph) = (worker.local.ids.len(), worker.local.graph());
         let rows = worker.plan.rows_put_out(stage, Reader::Loss, all, &worker.within.training);
         // The gradient of weights reads sparse rows by column, where all are together.

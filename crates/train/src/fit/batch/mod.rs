@@ -86,7 +86,7 @@ pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<
         batching => match (batching, &plan.links, rows::TrainingRows::new(worker, stage, inputs, batching.clone())) {
             (_, _, Some(rows)) => Ok(Box::new(rows)),
             (Some(batching), Some(links), None) => Ok(Box::new(ends::EndRows::new(worker, links, batching))),
-            _ => Ok(Box::new(full::AllRows::required_rows(worker, stage, inputs))),
+            _ => Ok(Box::new(full::AllRows::new(worker, stage, inputs))),
         },
     }
 }

@@ -105,7 +105,7 @@ impl SampledBatches {
                 Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
                 None => Of::Rows(training_rows(worker)),
             },
-            // An independent trainer goes on until it is told that it is over, and the correction of means as long.
+            // An independent trainer goes on until it is told that it is over, and so does whoever corrects means.
             rounds: if plan.trainers.is_some() { u32::MAX } else { stage.rounds },
             window: Window::new(draws, known, batching.ahead)?,
             open: 0..0,

@@ -55,7 +55,7 @@ impl Traffic {
     }
 
     /// What has crossed the aggregator's end, and what trainers have sent each other.
-    pub fn of_chair(server: &AggregatorServer, exchanged: &[Ledger]) -> Traffic {
+    pub fn of_server(server: &AggregatorServer, exchanged: &[Ledger]) -> Traffic {
         let of_aggregator = server.transport.sent();
         let sent = std::iter::once(of_aggregator).chain(&server.from).cloned().collect::<Vec<Ledger>>();
         let mut received = vec![Ledger::new(); sent.len()];
@@ -130,7 +130,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         one_process: setup.process.is_shared,
     };
     let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times), &leaves))?;
-    predict(&mut summary.bytes, setup, &mut records);
+    settle_prediction(&mut summary.bytes, setup, &mut records);
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
     let hosted_part = setup.trainers.hosted;
@@ -157,7 +157,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
 /// What the prediction was worth: nothing where nobody knew how many means there would be. Where steps decide that, it
 /// is of trainers that keep up with each other; of others it is a bound with a call of each for every mean, unless
 /// somebody has begun anew, whom nobody had foreseen.
-fn predict(bytes: &mut BytesSummary, setup: &Setup, records: &mut RunRecorder) {
+fn settle_prediction(bytes: &mut BytesSummary, setup: &Setup, records: &mut RunRecorder) {
     let forecast = &setup.forecast;
     bytes.is_bound = !forecast.is_exact;
     if forecast.means.is_empty() {

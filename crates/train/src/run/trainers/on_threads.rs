@@ -190,7 +190,7 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     let Led { ending, server, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, hosted_trainers)?;
     opened.records.note_leaves(&server.leaves);
     let end = opened.records.before;
-    let traffic = Traffic::of_chair(&server, &exchanged);
+    let traffic = Traffic::of_server(&server, &exchanged);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
 }
 

@@ -27,7 +27,7 @@ use crate::worker::StopSignal;
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, the aggregator is gone, or too few trainers are left.
-pub(in crate::run) fn take(config: &Config, address: &Address, options: Options) -> Result<Option<Summary>> {
+pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) -> Result<Option<Summary>> {
     let mut source = Source::open(&options.members, config, None)?;
     if address.rank == 0 {
         return aggregate(config, address, source, options).map(Some);
@@ -141,7 +141,7 @@ fn aggregate(config: &Config, address: &Address, source: Source, mut options: Op
         TrainersHalo::None | TrainersHalo::Frozen => opened.records.finished.len() as u32,
     };
     let exchanged: Vec<Ledger> = setup.forecast.books[1..].iter().map(|book| among_trainers(book, until)).collect();
-    let traffic = Traffic::of_chair(&server, &exchanged);
+    let traffic = Traffic::of_server(&server, &exchanged);
     let outcomes =
         close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: server.leaves })?;
     let summary = outcomes.into_iter().next().and_then(|outcome| outcome.summary);
