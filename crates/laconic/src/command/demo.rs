@@ -179,7 +179,7 @@ fn figure(lines: &[Line]) -> Points {
         Point { name: line.method.to_owned(), style, at, sd: (None, None), front }
     };
     Points {
-        title: "The same accuracy for fewer bytes".to_owned(),
+        title: "Accuracy against bytes, of a generated graph".to_owned(),
         x: ("bytes that all workers sent, without those of evaluations".to_owned(), Unit::Bytes),
         y: "accuracy on test nodes, of the round that validation chose".to_owned(),
         points: lines.iter().enumerate().map(point).collect(),

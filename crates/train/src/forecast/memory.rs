@@ -278,8 +278,8 @@ fn left_beside(rows: usize, put_out: &[usize], (stage, precision): (&Stage, Prec
         let of_folds = if folds(index) { unit.layer.fold_width() * precision.bytes() } else { 0 };
         of_output(index) * unit.layer.outputs() + of_folds
     };
-    let required_rows = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
-    required_rows.map(|(unit, of)| of * each(unit)).sum()
+    let narrower = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
+    narrower.map(|(unit, of)| of * each(unit)).sum()
 }
 
 /// How many rows each layer of a stage outputs for a round or for an evaluation; at most, where nobody has looked who
@@ -309,13 +309,13 @@ fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage, reader: Option<Reader>) 
 fn narrowed_edges(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let edges = shapes.edges.iter().sum::<usize>() as f64;
     let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
-    let required_rows = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
+    let narrower = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
     let of = |(unit, &rows): (&Unit, &usize)| {
         let numbers = if plan.weighted || unit.layer.reads_positions() { 2 } else { 1 };
         let share = rows as f64 / shapes.rows.max(1) as f64;
         numbers * FLOAT * (edges * share) as usize + 8 * (shapes.rows + shapes.halo_rows())
     };
-    required_rows.map(of).sum()
+    narrower.map(of).sum()
 }
 
 /// Training rows, and how many of them a round runs over, at most but for rare draws.

@@ -8,16 +8,12 @@ use std::path::Path;
 
 use laconic_wire::{Count, Kind, PerKind, Rank, Row};
 
-use super::aside::read_within;
 use super::checkpoint::Checkpoint;
 use super::ledger::put_together;
 use super::report::WorkerReport;
-use super::summary::Summary;
+use super::summary::{self, Summary};
 use super::traffic::{Earlier, LinkBytes, StartBytes, Started};
 use crate::error::Result;
-
-/// A larger summary is not read back.
-const BYTES_MAX: u64 = 1 << 30;
 
 /// Reads back what the run in this folder had sent before it goes on from the checkpoint. Rows that its workers have
 /// left there are put together first.
@@ -28,7 +24,7 @@ pub fn read_earlier(out: &Path, checkpoint: &Checkpoint) -> Result<Earlier> {
     let snapshot = &checkpoint.snapshot;
     let mut found = Found::default();
     put_together(out, true, &mut |row| found.enter(row))?;
-    let summary = read_within(&out.join("summary.json"), BYTES_MAX).ok();
+    let summary = summary::read(out).ok();
     let summary = summary.and_then(|text| serde_json::from_slice::<Summary>(&text).ok());
     let until = found.until(snapshot.rounds());
     let mut earlier = found.earlier((snapshot.rounds(), &checkpoint.starts), summary.as_ref());

@@ -21,6 +21,9 @@ use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
 use crate::worker::parts::{PartCounts, Shape};
 
+/// The file in a run's folder.
+pub(super) const FILE: &str = "summary.json";
+
 /// `summary.json`: a run in figures, a contract with other programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -325,14 +328,22 @@ impl RunFacts<'_> {
 /// # Errors
 /// If the summary cannot be read.
 pub fn chosen_messages(folder: &Path, config: &Config) -> Result<Option<MessagesConfig>> {
-    const BYTES_MAX: u64 = 1 << 28;
-    let path = folder.join("summary.json");
+    let path = folder.join(FILE);
     if config.messages.budget.is_empty() || !path.exists() {
         return Ok(None);
     }
-    let summary: Summary = serde_json::from_slice(&read_within(&path, BYTES_MAX)?)
-        .map_err(|error| TrainError::file(&path, error.to_string()))?;
+    let summary: Summary =
+        serde_json::from_slice(&read(folder)?).map_err(|error| TrainError::file(&path, error.to_string()))?;
     Ok(summary.messages)
+}
+
+/// The text of the summary in this folder.
+///
+/// # Errors
+/// If there is none, or it is larger than any summary.
+pub(super) fn read(folder: &Path) -> Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 1 << 30;
+    read_within(&folder.join(FILE), BYTES_MAX)
 }
 
 impl Summary {

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::aside::{read_within, write_aside};
 use super::card::Card;
 use super::checkpoint;
+use super::summary;
 use super::tensors::Tensors;
 use crate::config::Widths;
 use crate::error::{Result, TrainError};
@@ -97,15 +98,14 @@ impl Model {
 /// # Errors
 /// If there is none, the run was stopped before its last stage, or it is another run's than the summary beside it.
 pub fn read_of_run(out: &Path) -> Result<Model> {
-    const BYTES_MAX: u64 = 1 << 28;
-    let (path, summary) = (out.join(FILE), out.join("summary.json"));
+    let (path, summary) = (out.join(FILE), out.join(summary::FILE));
     let resume = || format!("go on with: laconic resume {}", out.display());
     if !path.exists() && out.join(checkpoint::FILE).exists() {
         return Err(TrainError::file(out, format!("the run has not ended, and there is no model yet; {}", resume())));
     }
     let model = read(&path)?;
     if summary.exists() {
-        let text: serde_json::Value = serde_json::from_slice(&read_within(&summary, BYTES_MAX)?)
+        let text: serde_json::Value = serde_json::from_slice(&summary::read(out)?)
             .map_err(|error| TrainError::file(&summary, format!("expected a run's summary: {error}")))?;
         let digest = &text["parameters"]["digest"];
         if *digest != model.card.digest {

@@ -1,8 +1,5 @@
 //! Trainers that go on: with the steps behind them that entered means, whoever was lost meanwhile.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use laconic_train::TrainError;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::run::source::Source;
@@ -68,9 +65,8 @@ fn a_run_that_was_stopped_between_two_means_ends_as_one_that_was_not() {
             let all = [keys, BY_STEP, &["schedule.limit=24 steps", kind]].concat();
             let source = || Source::of(dealt(&dataset(keys), 3));
             let straight = run_threads(&trainers(&all), source(), Options::default()).expect("a run");
-            let (out, flag) = (folder(), Arc::new(AtomicBool::new(false)));
-            let observer = Box::new(Until { means: 3, flag: flag.clone() });
-            let options = Options { interrupt: flag, observer, ..into_folder(out.path()) };
+            let out = folder();
+            let options = Options { observer: Box::new(Until(3)), ..into_folder(out.path()) };
             let stopped = run_threads(&trainers(&all), source(), options).expect("a run");
             assert!(stopped[0].trained.interrupted || keys.contains(&"train.eval_every=3"), "{all:?}");
             let options = Options { resume: true, ..into_folder(out.path()) };

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -233,18 +233,12 @@ fn refusal(keys: &[&str]) -> String {
     refused.err().unwrap_or_else(|| panic!("{keys:?} is not refused")).to_string()
 }
 
-/// Wants the end once so many means have been taken.
-pub struct Until {
-    pub means: u32,
-    pub flag: Arc<AtomicBool>,
-}
+/// Stops the run once so many means have been taken.
+pub struct Until(pub u32);
 
 impl Observer for Until {
     fn round(&mut self, report: &RoundReport) -> ControlFlow<()> {
-        if report.round >= self.means {
-            self.flag.store(true, Ordering::Relaxed);
-        }
-        ControlFlow::Continue(())
+        if report.round >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -257,9 +251,9 @@ fn a_run_that_the_user_ends_has_dismissed_its_trainers_and_goes_on_when_asked_to
             let kind = format!("transport.kind={kind}");
             let keys = [&endless[..], hosted, &[kind.as_str()]].concat();
             let (config, out) = (trainers(&keys), folder());
-            let flag = Arc::new(AtomicBool::new(means == 0));
-            let observer = Box::new(Until { means, flag: flag.clone() });
-            let options = Options { interrupt: flag, observer, ..into_folder(out.path()) };
+            // By the caller's flag before the first mean, and else by the observer.
+            let interrupt = Arc::new(AtomicBool::new(means == 0));
+            let options = Options { interrupt, observer: Box::new(Until(means)), ..into_folder(out.path()) };
             let (tell, told) = channel();
             std::thread::spawn(move || {
                 let outcomes = run_threads(&config, Source::of(dealt(&graph(150, 3), 3)), options);

@@ -1,9 +1,6 @@
 //! Figures of single parts and classes: what parts tell adds up to the figures of all, is what the model says of each
 //! part's own nodes, and survives whatever a run survives.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use laconic_graph::dataset::{Dataset, Labels, Split};
 use laconic_graph::links::LinkRole;
 use laconic_graph::part::Part;
@@ -191,9 +188,7 @@ fn a_run_that_was_stopped_tells_the_same_of_its_parts_as_one_that_was_not() {
             let straight = run(&config(&keys), &dataset, 3);
             let out = folder();
             let stopping = if keys[0].contains("averaging") || keys[0].contains("llcg") {
-                let flag = Arc::new(AtomicBool::new(false));
-                let observer = Box::new(Until { means: 3, flag: flag.clone() });
-                Options { interrupt: flag, observer, ..into_folder(out.path()) }
+                Options { observer: Box::new(Until(3)), ..into_folder(out.path()) }
             } else {
                 stop_after(4, out.path())
             };

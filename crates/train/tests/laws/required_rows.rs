@@ -62,11 +62,11 @@ fn put_out(keys: &[&str], dataset: &Dataset, workers: u32, reader: Reader) -> Ve
 
 fn assert_learns_the_same(dataset: &Dataset, every: usize, keys: &[&str], workers: u32) {
     let keys = [keys, &["train.epochs=6", "train.eval_every=0", WEIGHTS]].concat();
-    let [required_rows, whole] = [false, true].map(|all| few(dataset.clone(), every, all));
+    let [few_train, all_train] = [false, true].map(|all| few(dataset.clone(), every, all));
     let what = (workers, &keys);
-    assert_close(&losses(&keys, &required_rows, workers), &losses(&keys, &whole, workers), TOLERANCE, &what);
+    assert_close(&losses(&keys, &few_train, workers), &losses(&keys, &all_train, workers), TOLERANCE, &what);
     let [found, expected] =
-        [required_rows, whole].map(|data| run(&config(&keys), &data, workers).swap_remove(0).trained);
+        [few_train, all_train].map(|data| run(&config(&keys), &data, workers).swap_remove(0).trained);
     let difference = relative_difference(&found.last, &expected.last);
     assert!(difference <= TOLERANCE, "{what:?}: {difference:.1e}");
 }

@@ -102,19 +102,19 @@ fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
 /// If too few trainers were left, the aggregator was lost, or the results cannot be written down.
 pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let Closing { setup, opened, traffic, ending, end, began, leaves } = closing;
-    let Opened { mut records, card, earlier, snapshot, by_kind, start, shape } = opened;
+    let Opened { mut run_recorder, card, earlier, snapshot, by_kind, start, shape } = opened;
     let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
     let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
-        if !records.writes_ledgers() {
-            records.open_ledgers(out, start)?;
+        if !run_recorder.writes_ledgers() {
+            run_recorder.open_ledgers(out, start)?;
         }
         // What is still in memory.
-        records.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
+        run_recorder.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
     }
-    let word = word(setup, &records, ending)?;
-    let trained = records.trained(ending == Some(Ending::Stopped))?;
-    let told = records.progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
+    let word = word(setup, &run_recorder, ending)?;
+    let trained = run_recorder.trained(ending == Some(Ending::Stopped))?;
+    let told = run_recorder.progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
     let digest = weights::digest(&trained.chosen, &trained.last);
     let times = [began.elapsed().as_secs_f64(), if simulated(setup) { end.as_secs_f64() } else { 0.0 }];
     let facts = RunFacts {
@@ -130,15 +130,15 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         one_process: setup.process.is_shared,
     };
     let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times), &leaves))?;
-    settle_prediction(&mut summary.bytes, setup, &mut records);
+    settle_prediction(&mut summary.bytes, setup, &mut run_recorder);
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
     let hosted_part = setup.trainers.hosted;
-    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..records.summary(word) });
+    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..run_recorder.summary(word) });
     if let Some(out) = &setup.process.out {
-        let card = Card { run: records.recorder.run().to_owned(), ..card };
+        let card = Card { run: run_recorder.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);
-        written.and_then(|()| records.write_lanes(out)).map_err(|error| records.recorder.located(error))?;
+        written.and_then(|()| run_recorder.write_lanes(out)).map_err(|error| run_recorder.recorder.located(error))?;
     }
     let mut summary = Some(summary);
     let ledgers = sent.into_iter().zip(received).zip(setup.forecast.books.clone());
@@ -157,7 +157,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
 /// What the prediction was worth: nothing where nobody knew how many means there would be. Where steps decide that, it
 /// is of trainers that keep up with each other; of others it is a bound with a call of each for every mean, unless
 /// somebody has begun anew, whom nobody had foreseen.
-fn settle_prediction(bytes: &mut BytesSummary, setup: &Setup, records: &mut RunRecorder) {
+fn settle_prediction(bytes: &mut BytesSummary, setup: &Setup, run_recorder: &mut RunRecorder) {
     let forecast = &setup.forecast;
     bytes.is_bound = !forecast.is_exact;
     if forecast.means.is_empty() {
@@ -175,7 +175,7 @@ fn settle_prediction(bytes: &mut BytesSummary, setup: &Setup, records: &mut RunR
     bytes.predicted = (bytes.total <= most).then_some(most);
     let most = bytes.predicted.map(|most| format!("; with a call of each for every mean it is at most {most}"));
     let what = "bytes were predicted for trainers that keep up with each other and do not fail, which not all did";
-    records.say(format!("{predicted} {what}{}", most.unwrap_or_default()));
+    run_recorder.say(format!("{predicted} {what}{}", most.unwrap_or_default()));
 }
 
 fn simulated(setup: &Setup) -> bool {
@@ -186,15 +186,15 @@ fn simulated(setup: &Setup) -> bool {
 ///
 /// # Errors
 /// If too few trainers were left, or the aggregator was lost.
-fn word(setup: &Setup, records: &RunRecorder, ending: Option<Ending>) -> Result<&'static str> {
-    let means = records.finished.iter().map(|(_, means)| means).sum::<u32>() + records.progress.done;
+fn word(setup: &Setup, run_recorder: &RunRecorder, ending: Option<Ending>) -> Result<&'static str> {
+    let means = run_recorder.finished.iter().map(|(_, means)| means).sum::<u32>() + run_recorder.progress.done;
     match ending {
         Some(Ending::Limit) => Ok("limit"),
         Some(Ending::Patience) => Ok("patience"),
         Some(Ending::Stopped) => Ok("stopped"),
         Some(Ending::NoQuorum { answered }) => {
             let wanted = setup.trainers.quorum(setup.parts.len());
-            Err(TrainError::NoQuorum { answered, wanted, gathering: !records.has_begun, means })
+            Err(TrainError::NoQuorum { answered, wanted, gathering: !run_recorder.has_begun, means })
         }
         None => Err(TrainError::AggregatorLost { means }),
     }

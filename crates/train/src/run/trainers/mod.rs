@@ -241,7 +241,7 @@ struct Opening {
 
 /// The recorder with what the summary needs of the start.
 struct Opened {
-    records: RunRecorder,
+    run_recorder: RunRecorder,
     card: Card,
     earlier: Earlier,
     snapshot: Option<Snapshot>,
@@ -310,12 +310,12 @@ impl Opening {
         plan.notes().iter().for_each(|note| watch.noted(note));
         watch.stages(&means);
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
-        let records = RunRecorder::new(
+        let run_recorder = RunRecorder::new(
             plan.clone(),
             recorder,
             (setup.parts.clone(), setup.of_epoch.clone()),
             process.stop.clone(),
         );
-        Ok(Opened { records, card, earlier, snapshot, by_kind, start, shape })
+        Ok(Opened { run_recorder, card, earlier, snapshot, by_kind, start, shape })
     }
 }

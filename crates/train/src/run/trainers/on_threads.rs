@@ -59,33 +59,34 @@ pub(super) fn preside(
 ) -> Result<(Ending, AggregatorServer)> {
     let mut server = AggregatorServer::new(Metered::new(transport), setup.give_up.clone());
     if let Some(out) = &setup.process.out {
-        opened.records.open_ledgers(out, opened.start)?;
+        opened.run_recorder.open_ledgers(out, opened.start)?;
     }
     let mut lone = LoneWorker::judge(setup, whole)?;
     let stages = setup.plan.stages.clone();
     let mut snapshot = opened.snapshot.clone();
     let mut ending = Ending::Limit;
     for (index, stage) in stages.iter().enumerate() {
-        let records = &mut opened.records;
-        let at = StageRun { stage, index, rounds_before: records.finished.iter().map(|(_, rounds)| rounds).sum() };
-        records.recorder.observer().stands(Stand::Prepares);
+        let run_recorder = &mut opened.run_recorder;
+        let at = StageRun { stage, index, rounds_before: run_recorder.finished.iter().map(|(_, rounds)| rounds).sum() };
+        run_recorder.recorder.observer().stands(Stand::Prepares);
         let inputs = lone.inputs(at)?;
-        records.begin(index);
+        run_recorder.begin(index);
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
             server.pass(setup, index, &chosen)?;
             lone.x = crate::fit::local::WholeJudge::new(&mut lone.worker, at, inputs)?.hand_on(&chosen)?;
-            records.pass((chosen, rounds));
+            run_recorder.pass((chosen, rounds));
             continue;
         }
         if let Some(snapshot) = snapshot.take() {
-            records.restore(snapshot)?;
+            run_recorder.restore(snapshot)?;
         }
-        records.sent_besides = setup.exchanged_until(index);
-        records.told = setup.told();
+        run_recorder.sent_besides = setup.exchanged_until(index);
+        run_recorder.told = setup.told();
         let began = Instant::now();
-        let (how, handed) = server.lead(setup, (&mut lone.worker, at, inputs), records, index + 1 < stages.len())?;
-        records.spent(began.elapsed());
-        server.write_down(records)?;
+        let (how, handed) =
+            server.lead(setup, (&mut lone.worker, at, inputs), run_recorder, index + 1 < stages.len())?;
+        run_recorder.spent(began.elapsed());
+        server.write_down(run_recorder)?;
         (ending, lone.x) = (how, handed);
         if lone.x.is_none() {
             break;
@@ -99,7 +100,7 @@ pub(super) fn preside(
 type Meets<'a> = Box<dyn FnOnce() -> Result<Option<Box<dyn Transport>>> + Send + 'a>;
 
 /// A trainer that is a thread of the aggregator's process.
-pub(super) struct HostedTrainer<'a> {
+pub(super) struct ThreadTrainer<'a> {
     /// Its place among trainers.
     pub place: usize,
     pub part: Part,
@@ -126,12 +127,12 @@ pub(super) fn lead(
     whole: Whole,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
-    hosted_trainers: Vec<HostedTrainer<'_>>,
+    on_threads: Vec<ThreadTrainer<'_>>,
 ) -> Result<Led> {
-    let places: Vec<usize> = hosted_trainers.iter().map(|hosted| hosted.place).collect();
+    let places: Vec<usize> = on_threads.iter().map(|trainer| trainer.place).collect();
     let (led, lives) = std::thread::scope(|scope| {
         let mut lives = Vec::new();
-        for HostedTrainer { place, part, exchange, transport } in hosted_trainers {
+        for ThreadTrainer { place, part, exchange, transport } in on_threads {
             let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
             match thread.spawn_scoped(scope, move || live(setup, part, exchange()?, transport)) {
                 Ok(life) => lives.push(life),
@@ -158,7 +159,7 @@ pub(super) fn lead(
         Err(error) => return Err(lives.into_iter().find_map(|life| cause(life, &error)).unwrap_or(error)),
     };
     if let Some((place, error)) = &first {
-        opened.records.say(format!("trainer {} failed: {error}", setup.parts[*place]));
+        opened.run_recorder.say(format!("trainer {} failed: {error}", setup.parts[*place]));
     }
     if let Ending::NoQuorum { .. } = ending
         && let Some(error) = lives.iter().position(|life| life.as_ref().is_err_and(|error| !error.is_consequence()))
@@ -183,13 +184,13 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     }
     let mut ends = ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>);
     let of_aggregator = ends.next().expect("the aggregator has an end");
-    let mut hosted_trainers = Vec::with_capacity(setup.parts.len());
+    let mut on_threads = Vec::with_capacity(setup.parts.len());
     for (((place, part), exchange), transport) in data.parts.into_iter().enumerate().zip(exchanges(setup)).zip(ends) {
-        hosted_trainers.push(HostedTrainer { place, part, exchange: Box::new(move || Ok(exchange)), transport });
+        on_threads.push(ThreadTrainer { place, part, exchange: Box::new(move || Ok(exchange)), transport });
     }
-    let Led { ending, server, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, hosted_trainers)?;
-    opened.records.note_leaves(&server.leaves);
-    let end = opened.records.before;
+    let Led { ending, server, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, on_threads)?;
+    opened.run_recorder.note_leaves(&server.leaves);
+    let end = opened.run_recorder.before;
     let traffic = Traffic::of_server(&server, &exchanged);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
 }

@@ -9,7 +9,7 @@ use laconic_wire::{Address, Hosted, Ledger, Rank, SocketsTransport, StarTranspor
 
 use super::Setup;
 use super::close::{Closing, Traffic, close};
-use super::on_threads::{HostedTrainer, Led, lead, live};
+use super::on_threads::{Led, ThreadTrainer, lead, live};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::forecast::trained::{trained, with_something_to_learn};
@@ -130,15 +130,15 @@ fn aggregate(config: &Config, address: &Address, source: Source, mut options: Op
     let own = Address { size: setup.parts.len() as u32 + 1, ..address.clone() };
     let mut middle = StarTransport::middle(&own, setup.config.deadline())?;
     setup.give_up.flags().into_iter().for_each(|flag| middle.add_interrupt(flag));
-    let (transport, hosted_trainers) = take_in(&setup, address, Box::new(middle), data.parts);
-    let Led { ending, server, .. } = lead(&setup, data.whole, &mut opened, transport, hosted_trainers)?;
-    opened.records.note_leaves(&server.leaves);
-    let end = opened.records.before;
+    let (transport, on_threads) = take_in(&setup, address, Box::new(middle), data.parts);
+    let Led { ending, server, .. } = lead(&setup, data.whole, &mut opened, transport, on_threads)?;
+    opened.run_recorder.note_leaves(&server.leaves);
+    let end = opened.run_recorder.before;
     // What trainers send each other they alone know; it is as much as was predicted until here: for the stages that
     // have begun, and after each mean but the last.
     let until = match setup.trainers.halo {
-        TrainersHalo::Stale => opened.records.progress.done.saturating_sub(1),
-        TrainersHalo::None | TrainersHalo::Frozen => opened.records.finished.len() as u32,
+        TrainersHalo::Stale => opened.run_recorder.progress.done.saturating_sub(1),
+        TrainersHalo::None | TrainersHalo::Frozen => opened.run_recorder.finished.len() as u32,
     };
     let exchanged: Vec<Ledger> = setup.forecast.books[1..].iter().map(|book| among_trainers(book, until)).collect();
     let traffic = Traffic::of_server(&server, &exchanged);
@@ -154,12 +154,12 @@ fn take_in<'a>(
     address: &'a Address,
     network: Box<dyn Transport>,
     mut parts: Vec<Part>,
-) -> (Box<dyn Transport>, Vec<HostedTrainer<'a>>) {
+) -> (Box<dyn Transport>, Vec<ThreadTrainer<'a>>) {
     let (Some(place), Some(part)) = (setup.hosted, parts.pop()) else { return (network, Vec::new()) };
     let (hosted, mut of_hosted) = Hosted::new(network, Rank(place as u32 + 1));
     setup.give_up.flags().into_iter().for_each(|flag| of_hosted.add_interrupt(flag));
     let exchange = Box::new(move || meet(setup, address, place));
-    (Box::new(hosted), vec![HostedTrainer { place, part, exchange, transport: Box::new(of_hosted) }])
+    (Box::new(hosted), vec![ThreadTrainer { place, part, exchange, transport: Box::new(of_hosted) }])
 }
 
 /// What a trainer was predicted to send others than the aggregator, up to this round.

@@ -90,7 +90,7 @@ impl RunRecorder {
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
         let (sent_before, lanes) = (recorder.bytes_before(), vec![Vec::new(); parts.len()]);
-        let mut records = RunRecorder {
+        let mut run_recorder = RunRecorder {
             plan,
             recorder,
             parts,
@@ -118,8 +118,8 @@ impl RunRecorder {
             entered: Vec::new(),
             rows: Vec::new(),
         };
-        earlier.iter().for_each(|report| records.recall(report));
-        records
+        earlier.iter().for_each(|report| run_recorder.recall(report));
+        run_recorder
     }
 
     /// Goes on counting behind a mean of an earlier start.

@@ -152,10 +152,10 @@ impl AggregatorServer {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn write_down(&mut self, records: &mut RunRecorder) -> Result<()> {
-        if records.writes_ledgers() {
+    pub fn write_down(&mut self, run_recorder: &mut RunRecorder) -> Result<()> {
+        if run_recorder.writes_ledgers() {
             let [sent, _] = self.transport.take_accounts();
-            records.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
+            run_recorder.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl AggregatorServer {
         &mut self,
         setup: &Setup,
         (worker, at, inputs): (&mut Worker, StageRun<'_>, StageInputs),
-        records: &mut RunRecorder,
+        run_recorder: &mut RunRecorder,
         hands_on: bool,
     ) -> Result<(Ending, Option<Handed>)> {
         let terms = setup.terms(at.index);
@@ -246,11 +246,11 @@ impl AggregatorServer {
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
             let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
             let later = self.begin_stage();
-            let leading = Leading { server: self, terms, records, ask, told, waiting, busy: 0, later, lanes };
+            let leading = Leading { server: self, terms, run_recorder, ask, told, waiting, busy: 0, later, lanes };
             let led = leading.run(changes, hands_on).and_then(|ending| {
                 let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
-                records.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
-                let of_stage = goes_on.then(|| records.finish_stage()).transpose()?;
+                run_recorder.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
+                let of_stage = goes_on.then(|| run_recorder.finish_stage()).transpose()?;
                 of_stage.as_ref().map_or(Ok(()), |of_stage| self.dismiss(terms.trainers, of_stage))?;
                 let _ = choose.send(of_stage);
                 Ok(ending)
@@ -275,7 +275,7 @@ impl AggregatorServer {
 struct Leading<'a> {
     server: &'a mut AggregatorServer,
     terms: Terms,
-    records: &'a mut RunRecorder,
+    run_recorder: &'a mut RunRecorder,
     ask: Sender<Asked>,
     told: Receiver<Told>,
     /// What the judge is to be asked when it is free.
@@ -292,19 +292,19 @@ impl Leading<'_> {
     fn run(mut self, changes: Option<Changes>, hands_on: bool) -> Result<Ending> {
         let began = Instant::now();
         // Of a run that begins it is the initial model.
-        let model: Model = self.records.progress.parameters.as_slice().into();
+        let model: Model = self.run_recorder.progress.parameters.as_slice().into();
         let form = Form::of(changes.as_ref(), model.len());
-        let machine = Aggregator::new(self.terms, &self.records.reached(), (changes, model), Duration::ZERO);
+        let machine = Aggregator::new(self.terms, &self.run_recorder.reached(), (changes, model), Duration::ZERO);
         let mut machine = if hands_on { machine.handing_on() } else { machine };
         let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(form)).collect();
         let mut stopped = false;
         loop {
             self.server.check()?;
-            self.records.stands();
+            self.run_recorder.stands();
             let mut events = std::mem::take(&mut self.later);
             events.extend(self.server.listen(&mut inboxes)?);
             events.extend(self.verdicts(began)?);
-            if !stopped && self.records.is_stopped() {
+            if !stopped && self.run_recorder.is_stopped() {
                 stopped = true;
                 events.push(Event::Stopped);
             }
@@ -321,7 +321,7 @@ impl Leading<'_> {
                     if let Some(ending) = self.act(began, action)? {
                         let end = began.elapsed();
                         let lanes: Vec<_> = self.lanes.into_iter().map(|lane| lane.ends(end)).collect();
-                        self.records.note_lanes(&lanes);
+                        self.run_recorder.note_lanes(&lanes);
                         return Ok(ending);
                     }
                 }
@@ -351,7 +351,7 @@ impl Leading<'_> {
             self.busy = self.busy.saturating_sub(1);
             match told {
                 Told::Verdict(number, evaluated, worth) => {
-                    self.records.judged(began.elapsed(), number, &evaluated)?;
+                    self.run_recorder.judged(began.elapsed(), number, &evaluated)?;
                     events.push(Event::Judged(number, worth));
                 }
                 Told::Corrected(model) => events.push(Event::Corrected(model.into())),
@@ -373,7 +373,7 @@ impl Leading<'_> {
 
     fn act(&mut self, began: Instant, action: Action) -> Result<Option<Ending>> {
         match action {
-            Action::Begin => self.records.began(began.elapsed()),
+            Action::Begin => self.run_recorder.began(began.elapsed()),
             Action::Say(trainer, said) => {
                 if let ToTrainer::Go { .. } = said {
                     self.lanes[trainer].turn(began.elapsed(), Doing::Working);
@@ -383,15 +383,15 @@ impl Leading<'_> {
             Action::Keep(kept) => {
                 let sent =
                     self.server.transport.sent().total().framed + self.server.transport.received().total().framed;
-                self.records.kept(began.elapsed(), &kept, sent)?;
-                self.server.write_down(self.records)?;
+                self.run_recorder.kept(began.elapsed(), &kept, sent)?;
+                self.server.write_down(self.run_recorder)?;
             }
             Action::Judge(number, model) => {
                 if matches!(self.terms.interval, Pace::Time(_)) {
                     // Means that were taken while another was judged are not judged themselves, but for the latest.
                     self.waiting.retain(|question| match question {
                         Asked::Judge(number, _) => {
-                            self.records.goes_unjudged(*number);
+                            self.run_recorder.goes_unjudged(*number);
                             false
                         }
                         Asked::Correct(..) => true,
@@ -402,7 +402,7 @@ impl Leading<'_> {
                 // By steps all are judged, and no more of them are kept than that.
                 while self.waiting.len() > WAITING_MAX && !self.server.give_up.is_set() {
                     std::thread::sleep(REST);
-                    self.records.stands();
+                    self.run_recorder.stands();
                     let events = self.verdicts(began)?;
                     self.later.extend(events);
                 }
@@ -412,7 +412,7 @@ impl Leading<'_> {
                 self.waiting.push_front(Asked::Correct(number, model, share));
                 self.ask_next();
             }
-            Action::Note(trainer, what) => self.records.noted(began.elapsed(), trainer, what),
+            Action::Note(trainer, what) => self.run_recorder.noted(began.elapsed(), trainer, what),
             Action::Finish(ending) => return Ok(Some(ending)),
         }
         Ok(None)

@@ -91,10 +91,10 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     let (mut played, mut ending) = (Vec::<Played>::new(), None);
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
-        let records = &mut opened.records;
-        let rounds_before = records.finished.iter().map(|(_, rounds)| rounds).sum();
+        let run_recorder = &mut opened.run_recorder;
+        let rounds_before = run_recorder.finished.iter().map(|(_, rounds)| rounds).sum();
         let at = StageRun { stage, index, rounds_before };
-        let (inputs, of_judge) = meet(&mut local_trainers, at, &conditions, records)?;
+        let (inputs, of_judge) = meet(&mut local_trainers, at, &conditions, run_recorder)?;
         let exchanged = sum(&local_trainers.exchanged());
         let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
         let mut learners = Vec::with_capacity(setup.parts.len());
@@ -102,28 +102,28 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             learners.push(LocalTrainer::new(&mut lone.worker, after(stage, index, steps(trainer)), inputs)?);
         }
         let mut judge = WholeJudge::new(&mut local_trainers.judge.worker, at, of_judge)?;
-        records.begin(index);
+        run_recorder.begin(index);
         let hands_on = index + 1 < stages.len();
         let chosen = if let Some(known) = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)) {
-            records.pass(known.clone());
+            run_recorder.pass(known.clone());
             played.push(Played::passed(&conditions, &known.0.as_slice().into()));
             known.0.clone()
         } else {
-            snapshot.take().map_or(Ok(()), |snapshot| records.restore(snapshot))?;
-            let reached = records.reached();
+            snapshot.take().map_or(Ok(()), |snapshot| run_recorder.restore(snapshot))?;
+            let reached = run_recorder.reached();
             // Faults are timed from the beginning, or from when the run went on.
-            let origin = *origin.get_or_insert(records.lasted());
-            let conditions = conditions.since(records.lasted().saturating_sub(origin));
-            records.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
+            let origin = *origin.get_or_insert(run_recorder.lasted());
+            let conditions = conditions.since(run_recorder.lasted().saturating_sub(origin));
+            run_recorder.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
             // That it can be made is known since the run was predicted.
             let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
             let (terms, from) = (setup.terms(index), (&reached, hands_on));
-            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, records)?;
-            records.note_played(&went.lanes, &went.steps);
-            records.spent(went.end);
+            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, run_recorder)?;
+            run_recorder.note_played(&went.lanes, &went.steps);
+            run_recorder.spent(went.end);
             ending = went.ending;
             let goes_on = hands_on && matches!(ending, Some(Ending::Limit | Ending::Patience));
-            let chosen = if goes_on { records.finish_stage()? } else { Vec::new() };
+            let chosen = if goes_on { run_recorder.finish_stage()? } else { Vec::new() };
             if goes_on {
                 went.dismiss(&chosen.as_slice().into());
             }
@@ -139,7 +139,7 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
         local_trainers.trainers.iter_mut().zip(handed).for_each(|(lone, handed)| lone.x = handed);
     }
     let traffic = Traffic::of_stages(&played, &local_trainers.exchanged());
-    let end = opened.records.before;
+    let end = opened.run_recorder.before;
     close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
 }
 
@@ -148,12 +148,12 @@ fn meet(
     local_trainers: &mut LocalTrainers,
     at: StageRun<'_>,
     conditions: &Conditions,
-    records: &mut RunRecorder,
+    run_recorder: &mut RunRecorder,
 ) -> Result<(Vec<StageInputs>, StageInputs)> {
     let before = local_trainers.exchanged();
     let inputs = local_trainers.inputs(meeting(at.stage, at.index), at)?;
     local_trainers.trainers.iter_mut().for_each(|lone| lone.stays_in_touch(true));
-    records.before += longest(&before, &local_trainers.exchanged(), conditions);
+    run_recorder.before += longest(&before, &local_trainers.exchanged(), conditions);
     Ok(inputs)
 }
 
