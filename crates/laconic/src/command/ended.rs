@@ -5,7 +5,8 @@ use std::path::Path;
 
 use laconic_train::Summary;
 use laconic_train::record::parts::Judged;
-use laconic_train::record::summary::{AveragingSummary, SecondsSummary, TrainerSummary};
+use laconic_train::record::summary::SecondsSummary;
+use laconic_train::record::trainers::{AveragingSummary, TrainerSummary};
 
 use crate::bytes::{figure, human_bytes, listed, plural};
 

@@ -291,8 +291,8 @@ pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
 /// Asks the processor to bring the cache line of `data[index]` into its L2 cache. Does nothing where there is no
 /// such instruction or no such element.
 ///
-/// Not into the L1 cache: that one has few places for lines on their way, which rows of several lines use up at once, and
-/// then whatever the kernel reads itself waits behind them.
+/// Not into the L1 cache: that one has few places for lines on their way, which rows of several lines use up at once,
+/// and then whatever the kernel reads itself waits behind them.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -17,5 +17,6 @@ pub mod state;
 pub mod summary;
 pub mod tensors;
 pub mod traffic;
+pub mod trainers;
 pub mod verdict;
 pub mod weights;

@@ -26,8 +26,8 @@ pub trait Observer: Send {
     /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
-    /// After each round, or each mean of independent trainers. `Break` stops the run as Ctrl-C does: with the next round
-    /// that all workers end, or at once between means, with a checkpoint where there is a folder.
+    /// After each round, or each mean of independent trainers. `Break` stops the run as Ctrl-C does: with the next
+    /// round that all workers end, or at once between means, with a checkpoint where there is a folder.
     fn round(&mut self, _report: &RoundReport) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

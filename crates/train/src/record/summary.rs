@@ -12,6 +12,7 @@ use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
+use super::trainers::AveragingSummary;
 use super::verdict;
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
@@ -82,63 +83,6 @@ pub struct Summary {
     /// How models were averaged, where workers are independent trainers; worker 0 is their aggregator then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averaging: Option<AveragingSummary>,
-}
-
-/// `averaging`: what independent trainers did.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AveragingSummary {
-    /// Each trainer, by its part.
-    pub trainers: Vec<TrainerSummary>,
-    /// The part whose trainer lived in the aggregator's process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosted_part: Option<u32>,
-    /// Means that were taken, those before the run was resumed among them.
-    pub means: u32,
-    /// Means that were foreseen when it was started, at most where `bytes.is_bound`; nothing where nobody knew, because
-    /// one of interval and limit is a time and the other is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub means_predicted: Option<u64>,
-    /// Why it ended: `limit`, `patience`, `stopped`.
-    pub ending: String,
-    /// When a mean first came to 99 % of the best worth of all, in seconds since trainers went.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub convergence_seconds: Option<f64>,
-    /// What judged means were worth, by time.
-    pub curve: Vec<Curve>,
-    /// Who was late, lost or came back, and when.
-    pub notes: Vec<String>,
-}
-
-/// `averaging.trainers`: one of them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TrainerSummary {
-    /// The number of its part.
-    pub part: u32,
-    /// Steps that it took.
-    pub steps: u64,
-    /// Means that it took part in.
-    pub means: u32,
-    /// Seconds in which it took steps.
-    pub working_seconds: f64,
-    /// Seconds in which it waited for a mean.
-    pub averaging_seconds: f64,
-    /// Seconds in which it did nothing although it was there, where that is known.
-    pub stalled_seconds: f64,
-    /// Seconds in which it was not there.
-    pub absent_seconds: f64,
-    /// When it was lost, in seconds since trainers went.
-    pub lost: Vec<f64>,
-}
-
-/// `averaging.curve`: a mean that was judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
-    /// When its verdict came, in seconds since trainers went.
-    pub seconds: f64,
-    /// What chooses the best: the validation metric, or the negative loss.
-    pub worth: Option<f64>,
 }
 
 /// `metrics`: the figures of the best round.

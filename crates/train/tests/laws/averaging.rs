@@ -7,7 +7,7 @@ use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::observer::Observer;
-use laconic_train::record::summary::AveragingSummary;
+use laconic_train::record::trainers::AveragingSummary;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads};
 

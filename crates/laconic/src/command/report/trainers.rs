@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use laconic_train::TrainError;
 use laconic_train::averaging::lane::{CSV_HEADER, Doing, Span as Done, bound};
-use laconic_train::record::summary::AveragingSummary;
+use laconic_train::record::trainers::AveragingSummary;
 
 use super::curves;
 use super::page::Page;

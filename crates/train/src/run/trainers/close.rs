@@ -16,7 +16,8 @@ use crate::forecast::memory;
 use crate::record::card::Card;
 use crate::record::folder::write_results;
 use crate::record::report::{Memory, Seconds, WorkerReport};
-use crate::record::summary::{AveragingSummary, BytesSummary, RunFacts, Summary};
+use crate::record::summary::{BytesSummary, RunFacts, Summary};
+use crate::record::trainers::AveragingSummary;
 use crate::record::weights;
 use crate::run::options::Outcome;
 

@@ -21,7 +21,7 @@ use crate::record::claim::LANES;
 use crate::record::ledger::PartFile;
 use crate::record::observer::Stand;
 use crate::record::recorder::FolderRecorder;
-use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
+use crate::record::trainers::{AveragingSummary, Curve, TrainerSummary};
 use crate::worker::StopSignal;
 use crate::worker::evaluate::{Evaluated, Scores};
 use crate::worker::parts::Known;
