@@ -3,7 +3,7 @@
 #![no_main]
 
 use laconic_wire::codec::{Bits, CodecRegistry, Level, Memory, Message, MessageKey, Options, RowSet, RowsMut, Store};
-use laconic_wire::{Direction, Kind, Rank, Tag};
+use laconic_wire::{Content, FramePurpose, Rank, Tag};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
@@ -19,7 +19,7 @@ fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
     let (rows, columns) = (usize::from(rows % 16), usize::from(columns));
     let level =
         Level { ratio: 1.0 + f64::from(bits), bits: Bits::Uniform([1, 2, 4, 8, 16, 32][usize::from(bits) % 6]) };
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
+    let tag = Tag { round: 1, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
     let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     let mut data = vec![0.0; rows * columns];
     let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..rows) };

@@ -340,6 +340,7 @@ fn one_worker(
         sample_inputs: false,
         late: None,
         hand_on,
+        inputs: laconic_wire::Content::Features,
         first_layer: 0,
         rounds,
         span: rounds,

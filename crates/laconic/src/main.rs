@@ -72,6 +72,7 @@ Exit codes:
   4    a worker did not answer, or failed
   5    a file of a run cannot be read or written
   6    training diverged
+  7    something was to be sent that policy.deny keeps back
   70   an error of this program
   130  stopped by the user; what trained has written a checkpoint, unless it was told twice";
 
@@ -135,6 +136,7 @@ fn class(error: &anyhow::Error) -> (u8, &'static str) {
         4 => "network",
         5 => "file",
         6 => "divergence",
+        7 => "policy",
         _ => "program",
     };
     (code, kind)

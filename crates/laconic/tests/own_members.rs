@@ -19,7 +19,7 @@ use laconic_train::{Config, Members, Options, Result, Run, TrainError, laws, tra
 use laconic_wire::codec::{
     self, Codec, CodecId, CodecKind, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store,
 };
-use laconic_wire::{Direction, Kind, MessageKey, Rank, Tag, WireError};
+use laconic_wire::{Content, FramePurpose, MessageKey, Rank, Tag, WireError};
 
 use own_codec::TOP_K;
 use own_partitioner::STREAMING_GREEDY;
@@ -65,6 +65,7 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
         sample_inputs: true,
         late: None,
         hand_on: if index + 1 == architecture.layers { HandOn::Nothing } else { HandOn::Hidden },
+        inputs: if index == 0 { Content::Features } else { Content::HiddenRows },
         first_layer: index as u16,
         rounds: config.train.epochs,
         span: config.train.epochs,
@@ -325,7 +326,7 @@ fn what_a_codec_remembers_survives_a_crash() {
 fn a_position_behind_the_end_is_an_error() {
     let registry = CodecRegistry::default().with(&TOP_K).expect("name and number are free");
     let mut top_k = registry.build("top_k", &codec::Options::default()).expect("a codec");
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    let tag = Tag::new(Content::HiddenRows, FramePurpose::Training);
     let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     for (position, valid) in [(5u64, true), (6, false), (u64::from(u32::MAX), false)] {
         let (mut data, payload) = ([0.0; 6], (position << 32 | u64::from(1f32.to_bits())).to_le_bytes());

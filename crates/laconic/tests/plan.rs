@@ -134,7 +134,7 @@ fn a_plan_says_which_metric_sends_scores_and_labels() {
     for (metric, shows) in [("roc_auc", false), ("roc_auc_exact", true)] {
         let text = place.run(&format!("plan run.toml --set train.metrics=[\"{metric}\"]")).out;
         assert_eq!(text.contains("class scores and labels of all its"), shows, "{text}");
-        assert_eq!(text.contains("how many of its labelled nodes have a score in each bin"), !shows, "{text}");
+        assert_eq!(text.contains("how many of its scores lie in each bin"), !shows, "{text}");
     }
 }
 

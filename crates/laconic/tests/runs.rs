@@ -148,6 +148,22 @@ fn a_run_in_a_small_address_space_is_refused_or_comes_to_its_end() {
 }
 
 #[test]
+fn what_policy_denies_ends_a_run_before_it_is_sent_and_leaves_no_folder() {
+    let place = Place::with_run(RUN);
+    for transport in ["threads", "processes"] {
+        let run = format!("train run.toml --out run --set transport.kind={transport}");
+        let deny = |what: &str| format!("{run} --set policy.deny=[\"{what}\"]");
+        let says = |content: &str| format!("may not send rank 1 {content}");
+        place.refused(&deny("features"), 7, &["policy.deny", &says("features"), "for training"]);
+        place.refused(&deny("ids"), 7, &["policy.deny", "ids for start-up"]);
+        place.refused(&deny("lables"), 2, &["policy.deny", "lables", "labels"]);
+        assert_eq!(place.names(), ["graph.npz", "run.toml"], "{transport}");
+        place.json(&deny("labels"));
+        std::fs::remove_dir_all(place.path("run")).unwrap();
+    }
+}
+
+#[test]
 fn verify_agrees_and_its_exit_code_says_so() {
     let place = place();
     assert_eq!(place.json("verify run.toml --rounds 3")["ledger_is_exact"], true);

@@ -17,7 +17,10 @@ pub enum TrainError {
     Data(#[from] GraphError),
     /// A message did not come, or was not what it should be.
     #[error("network: {0}")]
-    Wire(#[from] WireError),
+    Wire(WireError),
+    /// A frame may not leave, and was not sent.
+    #[error("policy.deny: {0}; no such frame was sent. `laconic plan` says what a run sends")]
+    Denied(WireError),
     /// Another worker was not there in time when the run was to start.
     #[error("network: {source}; the run had not started: {stage} (transport.start_deadline_s)")]
     Start {
@@ -131,6 +134,15 @@ fn from_mean(means: u32) -> String {
     }
 }
 
+impl From<WireError> for TrainError {
+    fn from(error: WireError) -> Self {
+        match error {
+            denied @ WireError::Denied { .. } => TrainError::Denied(denied),
+            other => TrainError::Wire(other),
+        }
+    }
+}
+
 impl TrainError {
     /// A configuration error.
     pub fn config(what: impl Into<String>) -> Self {
@@ -189,7 +201,8 @@ impl TrainError {
         }
     }
 
-    /// The exit code of the program: 2 configuration, 3 data, 4 network, 5 files, 6 divergence, 70 an error of ours.
+    /// The exit code of the program: 2 configuration, 3 data, 4 network, 5 files, 6 divergence, 7 a policy,
+    /// 70 an error of ours.
     pub fn exit_code(&self) -> u8 {
         match self {
             TrainError::Config(_) => 2,
@@ -198,6 +211,7 @@ impl TrainError {
             TrainError::NoQuorum { .. } | TrainError::AggregatorLost { .. } => 4,
             TrainError::Io { .. } | TrainError::File { .. } | TrainError::Busy { .. } => 5,
             TrainError::Diverged { .. } => 6,
+            TrainError::Denied(_) => 7,
             TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,
         }
     }

@@ -12,7 +12,7 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{Bits, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag};
+use laconic_wire::{Codec, Content, FramePurpose, MessageKey, Rank, Tag};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -77,7 +77,7 @@ fn main() {
     stream.shuffle(&mut shuffled);
     let mut sample: Vec<u32> = shuffled[..rows / 2].to_vec();
     sample.sort_unstable();
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    let tag = Tag::new(Content::HiddenRows, FramePurpose::Training);
     let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     let orders = [
         ("in order", RowSet::Range(0..rows)),

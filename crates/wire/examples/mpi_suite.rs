@@ -7,7 +7,8 @@
 
 use laconic_wire::transport::mpi::{MpiTransport, abort};
 use laconic_wire::{
-    Direction, Frame, Kind, LinkShape, Mode, Rank, Shaped, Tag, Transport, WallClock, WireError, collectives, laws,
+    Content, Frame, FramePurpose, LinkShape, Mode, Rank, Shaped, Tag, Transport, WallClock, WireError, collectives,
+    laws,
 };
 use std::process::exit;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What the ranks wait for where one misbehaves.
-const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+const TAG: Tag = Tag { layer: 1, round: 17, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
 
 fn main() {
     let scenario = std::env::args().nth(1).unwrap_or_else(|| "suite".to_owned());

@@ -88,6 +88,19 @@ pub enum WireError {
         /// The oldest of them.
         oldest: Tag,
     },
+    /// A worker's [door](crate::door::Door) is closed to a frame, which was not sent. All workers get this error.
+    #[error(
+        "rank {from} may not send rank {to} {} for {} (layer {}, {}, round {})",
+        .tag.content, .tag.purpose, .tag.layer, .tag.direction.name(), .tag.round
+    )]
+    Denied {
+        /// The rank whose door it is.
+        from: Rank,
+        /// The rank that the frame was for.
+        to: Rank,
+        /// The frame.
+        tag: Tag,
+    },
     /// Bytes that are not a frame.
     #[error("not a frame: {what} is {found}, expected {expected}")]
     Header {
@@ -287,18 +300,18 @@ impl fmt::Display for Parting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Kind};
+    use crate::{Content, FramePurpose};
 
     #[test]
     fn a_deadline_names_both_ends_the_phase_the_layer_and_the_round() {
-        let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+        let tag = Tag { layer: 1, round: 17, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let (rank, peer, waited) = (Rank(2), Rank(0), Duration::from_secs(30));
         assert_eq!(
             WireError::Deadline { rank, peer, tag, waited, instead: None }.to_string(),
             "rank 2 waited 30 s for rank 0: activations of layer 1, forward, round 17: nothing came"
         );
         let waited = Duration::from_millis(1500);
-        let instead = Some(Tag { kind: Kind::Control, step: 3, ..tag });
+        let instead = Some(Tag { content: Content::Agreement, step: 3, ..tag });
         assert_eq!(
             WireError::Deadline { rank, peer, tag, waited, instead }.to_string(),
             "rank 2 waited 1.5 s for rank 0: activations of layer 1, forward, round 17: \

@@ -7,15 +7,17 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0..3 | `LCN` |
-//! | 3 | version of this layout, now 1 |
-//! | 4, 5, 6 | kind, direction, codec |
+//! | 3 | version of this layout, now 2 |
+//! | 4 | content |
+//! | 5 | direction in the lowest bit, purpose in the two above |
+//! | 6 | codec |
 //! | 7 | length of a trailer that a link model adds behind the payload; never counted, normally 0 |
 //! | 8..10, 10..12 | layer, step |
 //! | 12..16 | round |
 //! | 16..24 | payload bytes |
 
+use crate::content::{Content, Direction, FramePurpose, Kind};
 use crate::{Result, WireError};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The size of a frame's header.
@@ -25,111 +27,52 @@ pub const HEADER_BYTES: usize = 24;
 pub const NO_CODEC: u8 = 0;
 
 const MAGIC: [u8; 3] = *b"LCN";
-const VERSION: u8 = 1;
-
-/// What a frame's bytes are about. The ledger keeps one account for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum Kind {
-    /// Input features of halo nodes.
-    Features = 0,
-    /// Hidden rows of halo nodes.
-    Activations = 1,
-    /// Gradients of halo rows, on their way back to the owners.
-    ActivationGradients = 2,
-    /// Gradients of parameters, to be added up.
-    ParameterGradients = 3,
-    /// Parameters, to be copied or averaged.
-    Parameters = 4,
-    /// Whatever only measures: rows and counts of evaluation passes.
-    Evaluation = 5,
-    /// Plans, barriers, clocks, agreement.
-    Control = 6,
-    /// What the assigner of bit-widths asks, says and measures.
-    Widths = 7,
-    /// What workers ask and tell each other about what a round draws: neighbours of batches, ends of pairs.
-    Draws = 8,
-}
-
-impl Kind {
-    /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 9] = [
-        Kind::Features,
-        Kind::Activations,
-        Kind::ActivationGradients,
-        Kind::ParameterGradients,
-        Kind::Parameters,
-        Kind::Evaluation,
-        Kind::Control,
-        Kind::Widths,
-        Kind::Draws,
-    ];
-
-    /// The name in files: `activation_gradients`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Features => "features",
-            Kind::Activations => "activations",
-            Kind::ActivationGradients => "activation_gradients",
-            Kind::ParameterGradients => "parameter_gradients",
-            Kind::Parameters => "parameters",
-            Kind::Evaluation => "evaluation",
-            Kind::Control => "control",
-            Kind::Widths => "widths",
-            Kind::Draws => "draws",
-        }
-    }
-}
-
-/// Which way a message runs through the model. Collectives run forward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum Direction {
-    /// From owners to the holders of copies.
-    Forward = 0,
-    /// From the holders of copies back to the owners.
-    Reverse = 1,
-}
-
-impl Direction {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Forward => "forward",
-            Direction::Reverse => "reverse",
-        }
-    }
-}
+const VERSION: u8 = 2;
 
 /// What a frame is, so that sender and receiver mean the same one.
 ///
-/// Frames with one kind, direction, layer and step form a stream; from one rank to another the rounds of a stream never
-/// decrease. Several frames may share a tag and are then received in the order in which they were sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Frames with one content, purpose, direction, layer and step form a stream; from one rank to another the rounds of a
+/// stream never decrease. Several frames may share a tag and are then received in the order in which they were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag {
-    /// What it is about.
-    pub kind: Kind,
+    /// What its bytes are.
+    pub content: Content,
+    /// What it is for.
+    pub purpose: FramePurpose,
     /// Which way it runs.
     pub direction: Direction,
     /// The layer, 0 where there is none.
     pub layer: u16,
     /// The round of training.
     pub round: u32,
-    /// Tells several frames of the same kind in a round apart, such as the two halves of an all-reduce.
+    /// Tells several frames of the same content in a round apart, such as the two halves of an all-reduce.
     pub step: u16,
 }
 
 impl Tag {
+    /// A frame of this content and purpose that runs forward; of layer 0, round 0 and step 0 unless these are set.
+    pub const fn new(content: Content, purpose: FramePurpose) -> Tag {
+        Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: 0 }
+    }
+
+    /// The kind that the ledger counts it as.
+    pub fn kind(self) -> Kind {
+        self.content.kind(self.purpose, self.direction)
+    }
+
+    /// Whether it serves nothing but measuring how good the model is.
+    pub fn evaluates(self) -> bool {
+        self.purpose == FramePurpose::Evaluation
+    }
+
     /// The same tag, `steps` further on.
     ///
     /// # Panics
     ///
-    /// At the 65,536th step of one kind in a round.
+    /// At the 65,536th step of one content in a round.
     #[must_use]
     pub fn later(self, steps: u16) -> Tag {
-        let step = self.step.checked_add(steps).expect("fewer than 65,536 steps of one kind in a round");
+        let step = self.step.checked_add(steps).expect("fewer than 65,536 steps of one content in a round");
         Tag { step, ..self }
     }
 
@@ -141,7 +84,7 @@ impl Tag {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self.kind {
+        let words = match self.kind() {
             Kind::ActivationGradients => "activation gradients",
             Kind::ParameterGradients => "parameter gradients",
             kind => kind.name(),
@@ -176,7 +119,7 @@ impl Header {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(wrong("length", HEADER_BYTES as u64, bytes.len() as u64));
         };
-        let [m0, m1, m2, version, kind, direction, codec, trailer_bytes, l0, l1, s0, s1, r0, r1, r2, r3, length @ ..] =
+        let [m0, m1, m2, version, content, way, codec, trailer_bytes, l0, l1, s0, s1, r0, r1, r2, r3, length @ ..] =
             *header;
         if [m0, m1, m2] != MAGIC {
             let number = |[a, b, c]: [u8; 3]| u64::from(u32::from_le_bytes([a, b, c, 0]));
@@ -185,13 +128,12 @@ impl Header {
         if version != VERSION {
             return Err(wrong("the version", VERSION.into(), version.into()));
         }
-        let Some(&kind) = Kind::ALL.get(usize::from(kind)) else {
-            return Err(wrong("the kind", Kind::ALL.len() as u64 - 1, kind.into()));
+        let Some(&content) = Content::ALL.get(usize::from(content)) else {
+            return Err(wrong("the content", Content::ALL.len() as u64 - 1, content.into()));
         };
-        let direction = match direction {
-            0 => Direction::Forward,
-            1 => Direction::Reverse,
-            other => return Err(wrong("the direction", 1, other.into())),
+        let direction = if way & 1 == 0 { Direction::Forward } else { Direction::Reverse };
+        let Some(&purpose) = FramePurpose::ALL.get(usize::from(way >> 1)) else {
+            return Err(wrong("the purpose", FramePurpose::ALL.len() as u64 - 1, (way >> 1).into()));
         };
         let announced = u64::from_le_bytes(length);
         let payload_bytes = usize::try_from(announced).ok().filter(|&bytes| bytes <= limit);
@@ -199,7 +141,7 @@ impl Header {
             return Err(WireError::TooLarge { announced, limit: limit as u64 });
         };
         let (layer, step) = (u16::from_le_bytes([l0, l1]), u16::from_le_bytes([s0, s1]));
-        let tag = Tag { kind, direction, layer, round: u32::from_le_bytes([r0, r1, r2, r3]), step };
+        let tag = Tag { content, purpose, direction, layer, round: u32::from_le_bytes([r0, r1, r2, r3]), step };
         Ok(Header { tag, codec, payload_bytes, trailer_bytes })
     }
 
@@ -277,8 +219,8 @@ impl Frame {
         let header = &mut self.bytes[..HEADER_BYTES];
         header[0..3].copy_from_slice(&MAGIC);
         header[3] = VERSION;
-        header[4] = self.tag.kind as u8;
-        header[5] = self.tag.direction as u8;
+        header[4] = self.tag.content as u8;
+        header[5] = self.tag.direction as u8 | (self.tag.purpose as u8) << 1;
         header[6] = self.codec;
         header[7] = self.trailer_bytes;
         header[8..10].copy_from_slice(&self.tag.layer.to_le_bytes());
@@ -337,7 +279,8 @@ mod tests {
     use proptest::prelude::*;
 
     const TAG: Tag = Tag {
-        kind: Kind::ActivationGradients,
+        content: Content::RowGradients,
+        purpose: FramePurpose::StartUp,
         direction: Direction::Reverse,
         layer: 0x0102,
         round: 0x0304_0506,
@@ -354,17 +297,10 @@ mod tests {
     #[test]
     fn the_layout_is_the_documented_one() {
         let golden = [
-            b'L', b'C', b'N', 1, 2, 1, 9, 0, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 2, 0, 0, 0, 0, 0, 0, 0,
+            b'L', b'C', b'N', 2, 6, 5, 9, 0, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 2, 0, 0, 0, 0, 0, 0, 0,
             0xaa, 0xbb,
         ];
         assert_eq!(frame(&[0xaa, 0xbb]).into_bytes(), golden);
-    }
-
-    #[test]
-    fn names_and_numbers_of_kinds_agree_everywhere() {
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, number);
-        }
     }
 
     #[test]

@@ -66,14 +66,16 @@ impl Ledger {
 
     /// Enters several frames at once. No account is opened for none.
     pub fn record_count(&mut self, tag: Tag, peer: Rank, count: Count) {
-        let Tag { kind, direction, layer, round, .. } = tag;
-        if count != Count::default() {
-            self.enter(Entry { round, peer, kind, layer, direction }, count);
-        }
+        let Tag { direction, layer, round, .. } = tag;
+        self.enter(Entry { round, peer, kind: tag.kind(), layer, direction }, count);
     }
 
-    /// The one place where accounts and totals grow, so that they agree.
-    fn enter(&mut self, entry: Entry, count: Count) {
+    /// Adds to an account, such as one of another ledger. No account is opened for nothing.
+    pub fn enter(&mut self, entry: Entry, count: Count) {
+        if count == Count::default() {
+            return;
+        }
+        // The one place where accounts and totals grow, so that they agree.
         if !self.is_of_totals {
             *self.accounts.entry(entry).or_default() += count;
         }
@@ -188,17 +190,17 @@ impl FromIterator<(Entry, Count)> for Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HEADER_BYTES;
+    use crate::{Content, FramePurpose, HEADER_BYTES};
 
-    fn tag(kind: Kind, round: u32) -> Tag {
-        Tag { kind, direction: Direction::Forward, layer: 1, round, step: 0 }
+    fn tag(content: Content, round: u32) -> Tag {
+        Tag { content, purpose: FramePurpose::Training, direction: Direction::Forward, layer: 1, round, step: 0 }
     }
 
     fn sample() -> Ledger {
         let mut ledger = Ledger::new();
-        ledger.record(tag(Kind::Activations, 3), Rank(1), 100);
-        ledger.record(tag(Kind::Activations, 3).later(1), Rank(1), 0);
-        ledger.record(tag(Kind::Control, 4), Rank(0), 7);
+        ledger.record(tag(Content::HiddenRows, 3), Rank(1), 100);
+        ledger.record(tag(Content::HiddenRows, 3).later(1), Rank(1), 0);
+        ledger.record(tag(Content::Agreement, 4), Rank(0), 7);
         ledger
     }
 
@@ -222,9 +224,9 @@ mod tests {
     fn totals_stay_when_accounts_are_taken_out_or_were_never_kept() {
         let sums = |ledger: &Ledger| (ledger.total(), ledger.totals_by_kind(), ledger.totals_by_peer());
         let mut of_totals = Ledger::of_totals();
-        of_totals.record(tag(Kind::Activations, 3), Rank(1), 100);
-        of_totals.record(tag(Kind::Activations, 3).later(1), Rank(1), 0);
-        of_totals.record(tag(Kind::Control, 4), Rank(0), 7);
+        of_totals.record(tag(Content::HiddenRows, 3), Rank(1), 100);
+        of_totals.record(tag(Content::HiddenRows, 3).later(1), Rank(1), 0);
+        of_totals.record(tag(Content::Agreement, 4), Rank(0), 7);
         assert_eq!((sums(&of_totals), of_totals.iter().count()), (sums(&sample()), 0));
         let mut taken = sample();
         let accounts = taken.take_accounts();
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!(early.take_accounts_before(4).len(), 1);
         assert_eq!(early.iter().map(|(entry, _)| entry.round).collect::<Vec<_>>(), [4]);
         assert_eq!(sums(&early), sums(&sample()));
-        taken.record(tag(Kind::Control, 4), Rank(0), 7);
+        taken.record(tag(Content::Agreement, 4), Rank(0), 7);
         assert_eq!(taken.iter().map(|(_, count)| count.framed).collect::<Vec<_>>(), [31], "accounts begin anew");
         assert_eq!(taken.total().framed, sample().total().framed + 31);
     }
@@ -255,7 +257,7 @@ mod tests {
     fn a_difference_names_the_account_and_both_sides() {
         let (left, mut right) = (sample(), sample());
         assert_eq!(left.difference(&right), []);
-        right.record(tag(Kind::Features, 0), Rank(5), 1);
+        right.record(tag(Content::Features, 0), Rank(5), 1);
         let differences = left.difference(&right);
         assert_eq!(differences, {
             let mut reverse = right.difference(&left);

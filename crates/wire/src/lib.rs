@@ -3,11 +3,12 @@
 //! ```
 //! use laconic_wire::codec::{self, CodecRegistry, Level, Memory, Message, MessageKey, Options};
 //! use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
-//! use laconic_wire::{Direction, Frame, Kind, Metered, Rank, Tag, Transport, threads};
+//! use laconic_wire::{Content, Direction, Frame, FramePurpose, Kind, Metered, Rank, Tag, Transport, threads};
 //! use std::{io, thread, time::Duration};
 //!
 //! // Row 2 and row 0 of rank 0's matrix are to become rows 0 and 1 of rank 1's, as bfloat16.
-//! let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+//! let (content, purpose) = (Content::HiddenRows, FramePurpose::Training);
+//! let tag = Tag { content, purpose, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
 //! let key = MessageKey { seed: 7, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
 //! let (registry, options) = (CodecRegistry::default(), Options::default());
 //! let (mut encoder, mut decoder) = (registry.build("half", &options)?, registry.build("half", &options)?);
@@ -50,6 +51,8 @@ pub mod account;
 pub mod clock;
 pub mod codec;
 pub mod collectives;
+pub mod content;
+pub mod door;
 pub mod error;
 pub mod frame;
 pub mod laws;
@@ -62,8 +65,10 @@ mod vector;
 pub use account::{Count, Entry, Row};
 pub use clock::{Clock, ManualClock, ThreadClock, WallClock};
 pub use codec::{Codec, CodecKind, CodecRegistry, MessageKey};
+pub use content::{Content, Direction, FramePurpose, Kind};
+pub use door::{DenyList, Door};
 pub use error::{Result, WireError};
-pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
+pub use frame::{Frame, HEADER_BYTES, Header, NO_CODEC, Tag};
 pub use ledger::{Difference, Ledger};
 pub use per_kind::PerKind;
 pub use rank::Rank;

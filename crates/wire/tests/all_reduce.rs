@@ -12,7 +12,7 @@ const SIZE: usize = 3;
 const LEN: usize = 1000;
 
 fn tag(round: u32) -> Tag {
-    Tag { kind: Kind::ParameterGradients, direction: Direction::Forward, layer: 0, round, step: 0 }
+    Tag { round, ..Tag::new(Content::ParameterGradients, FramePurpose::Training) }
 }
 
 fn reducer(name: &str, bits: u8, feedback: bool) -> Reducer {

@@ -5,10 +5,10 @@ use laconic_wire::codec::{
     self, Bits, CodecRegistry, Exact, Half, Level, Memory, Message, Options, Quantised, RowSet, RowsMut, RowsRef,
     Skipping, Store,
 };
-use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, Rank, Tag, WireError, laws};
+use laconic_wire::{Codec, Content, Direction, Frame, FramePurpose, MessageKey, Rank, Tag, WireError, laws};
 use proptest::prelude::*;
 
-const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
+const TAG: Tag = Tag { layer: 3, round: 2, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
 const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1), drawn: TAG.round };
 
 /// A codec and how much of its rows it sends.
@@ -241,7 +241,7 @@ fn streams_of_different_messages_differ_and_shared_ones_do_only_by_layer_round_a
     let (alone, shared) = (
         [
             with(Tag { direction: Direction::Reverse, ..TAG }),
-            with(Tag { kind: Kind::Features, ..TAG }),
+            with(Tag { content: Content::Features, ..TAG }),
             with(TAG.later(1)),
             MessageKey { from: Rank(1), to: Rank(0), ..KEY },
         ],
@@ -250,7 +250,7 @@ fn streams_of_different_messages_differ_and_shared_ones_do_only_by_layer_round_a
             MessageKey { seed: 2, ..KEY },
             with(Tag { round: 3, ..TAG }),
             with(Tag { layer: 4, ..TAG }),
-            with(Tag { kind: Kind::Evaluation, ..TAG }),
+            with(Tag { purpose: FramePurpose::Evaluation, ..TAG }),
         ],
     );
     let streams = alone.iter().chain(&shared).map(|key| key.stream(Purpose::Rounding).bits());

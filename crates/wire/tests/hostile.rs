@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-const TAG: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 5, step: 0 };
+const TAG: Tag = Tag { round: 5, ..Tag::new(Content::Agreement, FramePurpose::StartUp) };
 
 /// A transport whose peers answer every wait with the next of these payloads, and are gone after the last.
 struct Script {

@@ -3,9 +3,9 @@
 use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{Bits, CodecRegistry, Level, Masked, Memory, Message, Options, columns, travelling};
 use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag, WireError};
+use laconic_wire::{Codec, Content, Direction, FramePurpose, MessageKey, Rank, Tag, WireError};
 
-const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 0, step: 0 };
+const TAG: Tag = Tag { layer: 1, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
 
 fn key(round: u32) -> MessageKey {
     MessageKey { seed: 5, tag: Tag { round, ..TAG }, from: Rank(0), to: Rank(1), drawn: round }
@@ -128,9 +128,9 @@ fn links_directions_and_steps_share_the_columns_and_layers_rounds_and_evaluation
     let of = |tag: Tag| columns_of(&MessageKey { tag, drawn: tag.round, ..key(0) }, 256, 32);
     let own = of(TAG);
     assert_eq!(columns_of(&MessageKey { from: Rank(7), to: Rank(3), ..key(0) }, 256, 32), own);
-    assert_eq!(of(Tag { direction: Direction::Reverse, kind: Kind::ActivationGradients, ..TAG }), own);
+    assert_eq!(of(Tag { direction: Direction::Reverse, content: Content::RowGradients, ..TAG }), own);
     assert_eq!(of(TAG.later(2)), own);
-    assert_ne!(of(Tag { kind: Kind::Evaluation, ..TAG }), own);
+    assert_ne!(of(Tag { purpose: FramePurpose::Evaluation, ..TAG }), own);
     assert_ne!(of(Tag { layer: 2, ..TAG }), own);
     assert_ne!(of(Tag { round: 1, ..TAG }), own);
     assert_ne!(columns_of(&MessageKey { seed: 6, ..key(0) }, 256, 32), own);
@@ -227,7 +227,7 @@ fn the_way_back_is_the_adjoint_of_the_way_there() {
     for (prefix, rescale) in [(false, false), (false, true), (true, false)] {
         let mut codec = masked("exact", prefix, rescale);
         let back_key = MessageKey {
-            tag: Tag { kind: Kind::ActivationGradients, direction: Direction::Reverse, ..key(3).tag },
+            tag: Tag { content: Content::RowGradients, direction: Direction::Reverse, ..key(3).tag },
             from: Rank(1),
             to: Rank(0),
             ..key(3)

@@ -2,12 +2,12 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{Bits, Level, Memory, Message, Quantised, RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag};
+use laconic_wire::{Codec, Content, FramePurpose, MessageKey, Rank, Tag};
 
 const WIDTHS: [u8; 5] = [1, 2, 4, 8, 16];
 
 fn key(round: u32) -> MessageKey {
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round, step: 0 };
+    let tag = Tag { layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
     MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1), drawn: tag.round }
 }
 

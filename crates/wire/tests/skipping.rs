@@ -2,10 +2,10 @@
 
 use laconic_wire::codec::{self, Bits, CodecRegistry, Exact, Level, Memory, Message, Options, Skipping};
 use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, NO_CODEC, Rank, Tag, WireError};
+use laconic_wire::{Codec, Content, Frame, FramePurpose, MessageKey, NO_CODEC, Rank, Tag, WireError};
 
 fn key(round: u32, step: u16) -> MessageKey {
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round, step };
+    let tag = Tag { layer: 1, round, step, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
     MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1), drawn: tag.round }
 }
 

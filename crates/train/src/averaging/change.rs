@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use laconic_wire::codec::Store;
-use laconic_wire::{Direction, Hop, Kind, Rank, Tag, VectorCoder};
+use laconic_wire::{Content, Direction, FramePurpose, Hop, Rank, Tag, VectorCoder};
 
 use super::Model;
 use crate::error::Result;
@@ -85,7 +85,8 @@ impl Changes {
     /// What sets the noise of a change apart. All trainers get the same one of the aggregator.
     fn hop(&self, number: u32, from: Rank) -> Hop {
         let direction = if from == Rank(0) { Direction::Reverse } else { Direction::Forward };
-        let tag = Tag { kind: Kind::Parameters, direction, layer: self.stage, round: number, step: STEPS[1] };
+        let (content, purpose) = (Content::Models, FramePurpose::Training);
+        let tag = Tag { content, purpose, direction, layer: self.stage, round: number, step: STEPS[1] };
         Hop { tag, from, to: Rank(0) }
     }
 

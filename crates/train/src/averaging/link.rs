@@ -1,7 +1,7 @@
 //! Messages of trainers and their aggregator as frames: one of a few bytes that says what it is, and behind it the
 //! model, if there is one. Models are of the kind `parameters`, all else is `control`.
 
-use laconic_wire::{Direction, Frame, Kind, NO_CODEC, Tag, WireError};
+use laconic_wire::{Content, Direction, Frame, FramePurpose, NO_CODEC, Tag, WireError};
 
 use super::Model;
 use super::change::{Change, Form, STEPS, Sent};
@@ -13,11 +13,12 @@ const ROWS_MAX: f64 = 1e200;
 
 /// The tag of a model for, or of, the mean of this number: of a whole one, or of a change.
 fn model_tag(direction: Direction, number: u32, step: u16) -> Tag {
-    Tag { kind: Kind::Parameters, direction, layer: 0, round: number, step }
+    let (content, purpose) = (Content::Models, FramePurpose::Training);
+    Tag { content, purpose, direction, layer: 0, round: number, step }
 }
 
 /// A frame that is to be: tag, codec and payload.
-type Content<'a> = (Tag, u8, Payload<'a>);
+type Parcel<'a> = (Tag, u8, Payload<'a>);
 
 /// A payload, which is put together only where it travels.
 enum Payload<'a> {
@@ -44,23 +45,23 @@ impl Payload<'_> {
     }
 }
 
-fn whole(direction: Direction, number: u32, model: &Model) -> Content<'_> {
+fn whole(direction: Direction, number: u32, model: &Model) -> Parcel<'_> {
     (model_tag(direction, number, STEPS[0]), NO_CODEC, Payload::Model(model))
 }
 
-fn sent(direction: Direction, number: u32, sent: &Sent) -> Content<'_> {
+fn sent(direction: Direction, number: u32, sent: &Sent) -> Parcel<'_> {
     match sent {
         Sent::Whole(model) => whole(direction, number, model),
         Sent::Change(change) => (model_tag(direction, number, STEPS[1]), change.codec, Payload::Change(change)),
     }
 }
 
-fn words_of<const N: usize>(tag: Tag, words: [u64; N]) -> Content<'static> {
+fn words_of<const N: usize>(tag: Tag, words: [u64; N]) -> Parcel<'static> {
     (tag, NO_CODEC, Payload::Bytes(words.map(u64::to_le_bytes).concat()))
 }
 
 /// What a trainer says, frame by frame.
-fn of_trainer(message: &FromTrainer) -> Vec<Content<'_>> {
+fn of_trainer(message: &FromTrainer) -> Vec<Parcel<'_>> {
     match message {
         FromTrainer::Came { steps_of_epoch, rows } => {
             vec![words_of(Step::TrainerComes.tag(0), [*steps_of_epoch, rows.to_bits()])]
@@ -74,7 +75,7 @@ fn of_trainer(message: &FromTrainer) -> Vec<Content<'_>> {
 }
 
 /// What the aggregator says, frame by frame.
-fn of_aggregator(message: &ToTrainer) -> Vec<Content<'_>> {
+fn of_aggregator(message: &ToTrainer) -> Vec<Parcel<'_>> {
     let said = |tag: Tag, bytes: Vec<u8>| (tag, NO_CODEC, Payload::Bytes(bytes));
     let with = |tag: Tag, words: &[u64], model: Option<_>| {
         let mut bytes = vec![u8::from(model.is_some())];
@@ -115,8 +116,8 @@ pub fn sizes_to_trainer(message: &ToTrainer) -> Vec<(Tag, usize)> {
     of_aggregator(message).into_iter().map(|(tag, _, payload)| (tag, payload.len())).collect()
 }
 
-fn frames(contents: Vec<Content<'_>>) -> Vec<Frame> {
-    let frame = |(tag, codec, payload): Content<'_>| {
+fn frames(contents: Vec<Parcel<'_>>) -> Vec<Frame> {
+    let frame = |(tag, codec, payload): Parcel<'_>| {
         let mut frame = Frame::new(tag, Vec::with_capacity(payload.len() + laconic_wire::HEADER_BYTES));
         frame.set_codec(codec);
         payload.append(frame.payload_mut());
@@ -382,18 +383,23 @@ mod tests {
         }
     }
 
+    fn content() -> impl Strategy<Value = Content> {
+        prop::sample::select(Content::ALL.to_vec())
+    }
+
     proptest! {
         #[test]
         fn no_frames_make_an_inbox_panic(
             frames in prop::collection::vec(
-                (0u16..50, 0u8..9, any::<bool>(), 0u32..3, prop::collection::vec(any::<u8>(), 0..20)),
+                (0u16..50, content(), any::<bool>(), 0u32..3, prop::collection::vec(any::<u8>(), 0..20)),
                 0..12,
             )
         ) {
             let mut inbox = Inbox::new(FORM);
-            for (step, kind, reverse, round, payload) in frames {
+            for (step, content, reverse, round, payload) in frames {
                 let direction = if reverse { Direction::Reverse } else { Direction::Forward };
-                let tag = Tag { kind: Kind::ALL[kind as usize], direction, layer: 0, round, step };
+                let purpose = FramePurpose::Training;
+                let tag = Tag { content, purpose, direction, layer: 0, round, step };
                 let mut frame = Frame::new(tag, Vec::new());
                 frame.payload_mut().extend(payload);
                 let _ = inbox.of_trainer(&frame);

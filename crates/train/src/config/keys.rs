@@ -226,6 +226,8 @@ keys! {
     "transport.speeds": "simulated: steps a second of each trainer, the last for those behind it ([]: 1)",
     "transport.faults": "simulated: a list of { who = trainer or \"aggregator\", at, kind = \"killed\" | \
         \"switched_off\" | \"stalled\", back }, times such as \"90 s\" ([])",
+    "policy.deny": "contents that this worker sends nobody, such as [\"features\", \"rows:evaluation\"]: the \
+        run stops before the first such frame, with exit code 7 (docs/explanation/privacy.md names them all) ([])",
     "out.dir": "folder of the run (runs/NAME)",
     "out.checkpoint_every": "rounds between two checkpoints, 0: at the end of stages and on Ctrl-C (0)",
 }

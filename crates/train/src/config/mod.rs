@@ -11,6 +11,7 @@ mod model;
 mod overrides;
 mod pace;
 mod partition;
+mod policy;
 pub mod ramp;
 mod reach;
 mod schedule;
@@ -36,6 +37,7 @@ pub use model::{ModelConfig, Widths};
 pub(crate) use overrides::{apply, culprit};
 pub use pace::{Pace, Span};
 pub use partition::PartitionConfig;
+pub use policy::PolicyConfig;
 pub use reach::Reach;
 pub use schedule::{
     AggregatorPlace, AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting,
@@ -71,6 +73,9 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// What carries the bytes.
     pub transport: TransportConfig,
+    /// What may not leave.
+    #[serde(skip_serializing_if = "is_default")]
+    pub policy: PolicyConfig,
     /// What is written.
     pub out: OutConfig,
 }

@@ -170,6 +170,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "transport.fault",
             "transport.speeds",
             "transport.faults",
+            // Each site has its own.
+            "policy.deny",
             "out.dir",
         ],
     ),

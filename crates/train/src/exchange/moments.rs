@@ -3,7 +3,7 @@
 
 use laconic_nn::kernels::batch_norm::Moments;
 use laconic_wire::collectives::{self, Reducer};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError};
+use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError};
 
 use crate::error::{Result, TrainError};
 
@@ -12,8 +12,8 @@ const STEP: u16 = 5;
 
 /// The tag of statistics of a layer's outputs, or in reverse of the sums of gradients that depend on them.
 pub fn tag(layer: u16, direction: Direction, round: u32) -> Tag {
-    let kind = if direction == Direction::Forward { Kind::Activations } else { Kind::ActivationGradients };
-    Tag { kind, direction, layer, round, step: STEP }
+    let (content, purpose) = (Content::Statistics, FramePurpose::Training);
+    Tag { content, purpose, direction, layer, round, step: STEP }
 }
 
 /// The statistics of every worker's rows, in rank order.

@@ -1,7 +1,7 @@
 //! Where overlap lives: in which order an exchange and the work that can be done meanwhile happen.
 
 use laconic_nn::{Compute, Matrix};
-use laconic_wire::{Direction, Kind, Tag, Transport};
+use laconic_wire::{Direction, Tag, Transport};
 
 use super::drawn::Presence;
 use super::halo::{Halo, Request};
@@ -52,7 +52,7 @@ impl Peers<'_> {
         into: &mut Matrix,
         work: impl FnOnce(&mut Compute, &mut Matrix),
     ) -> Result<Presence> {
-        let evaluation = tag.kind == Kind::Evaluation;
+        let evaluation = tag.evaluates();
         if let Some(stale) = self.stale.as_mut().filter(|_| !evaluation) {
             // Gradients of rows that others have told go nowhere.
             let presence = match tag.direction {

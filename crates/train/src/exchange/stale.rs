@@ -254,7 +254,7 @@ impl Stale {
                 };
                 let tag = frame.tag();
                 let is_of_rows = tag.direction == Direction::Forward && tag.step == 0;
-                let is_of_rows = is_of_rows && matches!(tag.kind, Kind::Features | Kind::Activations);
+                let is_of_rows = is_of_rows && matches!(tag.kind(), Kind::Features | Kind::Activations);
                 let Some(stream) = self.streams.get_mut(&tag.layer).filter(|_| is_of_rows) else {
                     // Who says something else is no trainer, and nobody depends on it.
                     self.lost[peer.index()] = true;

@@ -2,7 +2,7 @@
 //!
 //! A step has a number of its own in its frames, so that no two can be mistaken for one another.
 
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 /// A control frame's purpose. The numbers are part of the wire format: never reuse one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,25 +97,35 @@ pub enum Step {
 impl Step {
     /// The tag of this step in a round; round 0 is start-up.
     pub fn tag(self, round: u32) -> Tag {
-        let kind = match self {
-            step if step.is_assigners() => Kind::Widths,
-            step if step.is_of_draws() => Kind::Draws,
-            _ => Kind::Control,
-        };
-        Tag { kind, direction: Direction::Forward, layer: 0, round, step: self as u16 }
+        let (content, purpose) = self.about();
+        Tag { content, purpose, direction: Direction::Forward, layer: 0, round, step: self as u16 }
     }
 
-    /// Whether it serves the assigner of bit-widths: what that says is a cost of the messages that it makes smaller.
-    fn is_assigners(self) -> bool {
-        use Step::{LinkCosts, OwnWeights, Profile, Variances, Weights, WidthMaps};
-        matches!(self, Weights | Variances | WidthMaps | Profile | LinkCosts | OwnWeights)
-    }
-
-    /// Whether it comes with every round that draws, so that it is a cost of what was drawn and not of the start.
-    fn is_of_draws(self) -> bool {
-        use Step::{DegreeAnswers, DegreeQuestions, DrawAnswers, DrawQuestions, RowAnswers, RowQuestions};
-        matches!(self, DrawQuestions | DrawAnswers | RowQuestions | RowAnswers | DegreeQuestions | DegreeAnswers)
-            || matches!(self, Step::PairQuestions | Step::PairAnswers | Step::EdgeQuestions | Step::EdgeAnswers)
+    /// What its frames hold, and what for. What comes with every round that draws is a cost of training and not of the
+    /// start, and what the assigner says one of the messages that it makes smaller.
+    fn about(self) -> (Content, FramePurpose) {
+        use FramePurpose::{Evaluation, StartUp, Training};
+        match self {
+            Step::Questions | Step::Answers | Step::TrainingQuestions | Step::TrainingAnswers => {
+                (Content::Ids, StartUp)
+            }
+            Step::JudgedQuestions | Step::JudgedAnswers => (Content::Ids, Evaluation),
+            Step::PairQuestions | Step::PairAnswers => (Content::Ids, Training),
+            Step::EdgeQuestions | Step::EdgeAnswers => (Content::Pairs, Training),
+            Step::JudgedEdgeQuestions | Step::JudgedEdgeAnswers => (Content::Pairs, Evaluation),
+            Step::DrawQuestions | Step::DrawAnswers | Step::RowQuestions => (Content::Neighbours, Training),
+            Step::RowAnswers | Step::DegreeQuestions | Step::DegreeAnswers => (Content::Neighbours, Training),
+            Step::ClassCounts => (Content::ClassCounts, StartUp),
+            Step::JudgedLeft => (Content::Figures, StartUp),
+            Step::PartCounts => (Content::PartFigures, Evaluation),
+            Step::Weights | Step::OwnWeights | Step::Variances => (Content::Widths, Training),
+            Step::WidthMaps | Step::Profile | Step::LinkCosts => (Content::Widths, Training),
+            Step::SplitRows | Step::PredictedBytes | Step::Rungs => (Content::Agreement, StartUp),
+            Step::Digests | Step::Identities | Step::Shapes => (Content::Agreement, StartUp),
+            Step::SentBytes | Step::Report | Step::PairCounts => (Content::Agreement, Training),
+            Step::TrainerComes | Step::TrainerAnswers | Step::TrainerLeaves => (Content::Agreement, Training),
+            Step::TrainerGoes | Step::TrainerCalled | Step::TrainerDismissed => (Content::Agreement, Training),
+        }
     }
 
     /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart;
@@ -128,7 +138,7 @@ impl Step {
 /// What a worker that sends no frame of start-up with this tag has not done yet.
 pub fn missing_at_start(tag: Tag) -> &'static str {
     match tag.step {
-        _ if tag.kind == Kind::Parameters => "it has not handed the checkpoint round yet",
+        _ if tag.content == Content::Models => "it has not handed the checkpoint round yet",
         step if step == Step::Digests as u16 => "it may still be reading or cutting its data",
         step if step == Step::Identities as u16 => "it has not said yet what it runs",
         step if step == Step::Questions as u16 => "it has not said yet which nodes it needs",
@@ -141,5 +151,6 @@ pub fn missing_at_start(tag: Tag) -> &'static str {
 
 /// The tag of the checkpoint that worker 0 hands round when a run is resumed.
 pub fn checkpoint_tag() -> Tag {
-    Tag { kind: Kind::Parameters, direction: Direction::Forward, layer: 0, round: 0, step: 0 }
+    let (content, purpose) = (Content::Models, FramePurpose::StartUp);
+    Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: 0 }
 }

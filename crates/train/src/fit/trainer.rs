@@ -157,6 +157,7 @@ impl<'a> Fit<'a> {
         let recompute = recompute && training && self.network().joined().is_none();
         PassContext {
             round,
+            inputs: self.at.stage.inputs,
             first_layer: self.at.stage.first_layer,
             training,
             tells: false,

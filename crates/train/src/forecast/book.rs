@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laconic_wire::{Count, Entry, Ledger, Rank};
 
-use super::contents::{Content, Leaving};
+use super::contents::{Item, Leaving};
 use crate::error::Result;
 
 /// Takes accounts in ascending order.
@@ -15,7 +15,7 @@ pub type Rows<'a> = dyn FnMut(Entry, Count) -> Result<()> + 'a;
 pub struct Book<'a> {
     /// Accounts, or totals alone.
     pub ledger: Ledger,
-    leaves: BTreeMap<(Content, Rank), (usize, Count)>,
+    leaves: BTreeMap<(Item, Rank), (usize, Count)>,
     rows: Option<&'a mut Rows<'a>>,
 }
 
@@ -30,13 +30,13 @@ impl<'a> Book<'a> {
         Book { rows: Some(rows), ..Book::default() }
     }
 
-    /// Enters what `enter` does as one content; `nodes` says how many it is about on the way to a peer.
+    /// Enters what `enter` does as one item; `nodes` says how many it is about on the way to a peer.
     ///
     /// # Errors
     /// Those of `enter`.
     pub fn enter(
         &mut self,
-        content: Content,
+        item: Item,
         nodes: impl Fn(Rank) -> usize,
         enter: impl FnOnce(&mut Ledger) -> Result<()>,
     ) -> Result<()> {
@@ -49,15 +49,15 @@ impl<'a> Book<'a> {
                 payload: now.payload - before.payload,
                 framed: now.framed - before.framed,
             };
-            self.leave((content, peer), (nodes(peer), count));
+            self.leave((item, peer), (nodes(peer), count));
         }
         Ok(())
     }
 
     /// The same where nothing can fail and no node is concerned.
-    pub fn note(&mut self, content: impl Into<Content>, nodes: usize, enter: impl FnOnce(&mut Ledger)) {
+    pub fn note(&mut self, item: impl Into<Item>, nodes: usize, enter: impl FnOnce(&mut Ledger)) {
         let entered = self.enter(
-            content.into(),
+            item.into(),
             |_| nodes,
             |ledger| {
                 enter(ledger);
@@ -67,7 +67,7 @@ impl<'a> Book<'a> {
         debug_assert!(entered.is_ok());
     }
 
-    fn leave(&mut self, place: (Content, Rank), (nodes, count): (usize, Count)) {
+    fn leave(&mut self, place: (Item, Rank), (nodes, count): (usize, Count)) {
         if count != Count::default() {
             let (most, sum) = self.leaves.entry(place).or_default();
             *most = nodes.max(*most);
@@ -108,6 +108,6 @@ impl<'a> Book<'a> {
     /// What leaves, content by content.
     pub fn leaves(&self) -> Vec<Leaving> {
         let leaves = self.leaves.iter();
-        leaves.map(|(&(content, to), &(nodes, count))| Leaving { content, to, nodes, count }).collect()
+        leaves.map(|(&(item, to), &(nodes, count))| Leaving { item, to, nodes, count }).collect()
     }
 }

@@ -1,26 +1,11 @@
 //! What frames carry, in the words of somebody who has to say what leaves a site.
 
-use laconic_nn::architecture::Handed;
-use laconic_wire::{Count, Direction, Kind, Rank, Tag};
+use laconic_wire::{Content, Count, DenyList, Direction, FramePurpose, Kind, Rank, Tag};
 
-use crate::config::TaskChoice;
+use crate::config::{Config, TaskChoice};
+use crate::error::Result;
 use crate::plan::Plan;
-use crate::schedule::{HandOn, Stage};
-
-/// Rows of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowsOf {
-    /// Features as they are.
-    Features,
-    /// Hidden rows.
-    Hidden,
-    /// Class scores that a stage hands on.
-    Scores,
-    /// Columns that a bottleneck has learned from hidden rows.
-    Columns,
-    /// Embeddings, which a decoder of links reads.
-    Embeddings,
-}
+use crate::schedule::Stage;
 
 /// What frames carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +21,7 @@ pub enum What {
     /// Rows of own nodes.
     Rows {
         /// What they are.
-        of: RowsOf,
+        of: Content,
         /// Whether they cross times the weights of the layer that reads them.
         is_weighted: bool,
         /// Whether evaluations alone see them.
@@ -74,9 +59,9 @@ pub enum What {
     Agreement,
 }
 
-/// One kind of content of a run.
+/// One thing that leaves in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Content {
+pub struct Item {
     /// What is in the frames.
     pub what: What,
     /// The layer that reads rows, 0 for all else.
@@ -87,17 +72,25 @@ pub struct Content {
     pub is_drawn: bool,
 }
 
-impl From<What> for Content {
-    fn from(what: What) -> Content {
-        Content { what, layer: 0, width: 0, is_drawn: false }
+impl Leaving {
+    /// The tag of what this list denies of it; nothing of what may or may not come about.
+    pub fn denied_by(&self, list: &DenyList) -> Option<Tag> {
+        let tag = self.item.tag(self.item.what.purpose()?);
+        list.denies(tag.content, tag.purpose).then_some(tag)
     }
 }
 
-/// What leaves a worker towards another, of one content.
+impl From<What> for Item {
+    fn from(what: What) -> Item {
+        Item { what, layer: 0, width: 0, is_drawn: false }
+    }
+}
+
+/// What leaves a worker towards another, of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leaving {
     /// What it is.
-    pub content: Content,
+    pub item: Item,
     /// Whom it goes to.
     pub to: Rank,
     /// How many nodes it is about, at most; 0 where it is about none.
@@ -106,38 +99,32 @@ pub struct Leaving {
     pub count: Count,
 }
 
-/// The rows that a stage's first layer reads.
-fn inputs_of(plan: &Plan, number: usize) -> RowsOf {
-    let before = number.checked_sub(1).and_then(|before| plan.stages.get(before));
-    match (before.map(|stage| stage.hand_on), plan.config.schedule.hand_on()) {
-        (Some(HandOn::Scores), _) => RowsOf::Scores,
-        (Some(HandOn::Hidden), Handed::Columns(_)) => RowsOf::Columns,
-        (Some(HandOn::Hidden), _) => RowsOf::Hidden,
-        (Some(HandOn::Nothing) | None, _) => RowsOf::Features,
-    }
-}
-
-impl Content {
+impl Item {
     /// Of a stage's exchange: `number` is the stage's, `width` that of a row.
-    pub fn of_exchange(plan: &Plan, number: usize, tag: Tag, width: usize) -> Content {
+    pub fn of_exchange(plan: &Plan, number: usize, tag: Tag, width: usize) -> Item {
         let stage: &Stage = &plan.stages[number];
         let index = usize::from(tag.layer - stage.first_layer);
-        let of = if index == 0 { inputs_of(plan, number) } else { RowsOf::Hidden };
         let layer = stage.network.units()[index].layer.as_ref();
-        let late = stage.late.is_some_and(|late| late.carries.rows_of(layer)) && tag.kind != Kind::Evaluation;
+        let late = stage.late.is_some_and(|late| late.carries.rows_of(layer)) && !tag.evaluates();
         // What is frozen crosses as rows in any case.
         let frozen = index == 0 && stage.freezes();
         let is_weighted = !layer.message_is_row() && !late && !frozen;
         let what = match tag.direction {
             Direction::Reverse => What::RowGradients,
-            Direction::Forward => What::Rows { of, is_weighted, evaluates: tag.kind == Kind::Evaluation },
+            Direction::Forward => What::Rows { of: tag.content, is_weighted, evaluates: tag.evaluates() },
         };
-        Content { what, layer: tag.layer, width, is_drawn: false }
+        Item { what, layer: tag.layer, width, is_drawn: false }
+    }
+
+    /// The tag of what leaves without one of its own, of round 0.
+    fn tag(&self, purpose: FramePurpose) -> Tag {
+        let direction = if self.what == What::RowGradients { Direction::Reverse } else { Direction::Forward };
+        Tag { content: self.what.content(), purpose, direction, layer: self.layer, round: 0, step: 0 }
     }
 
     /// What it is, of so many nodes, where this is learned.
     pub fn words(&self, nodes: usize, task: TaskChoice) -> String {
-        let Content { what, layer, width, is_drawn } = *self;
+        let Item { what, layer, width, is_drawn } = *self;
         let nodes = thousands(nodes);
         let sample = if is_drawn { "in each round another sample of " } else { "" };
         match what {
@@ -149,7 +136,7 @@ impl Content {
                 let weights = if is_weighted { ", times the layer's weights" } else { "" };
                 let purpose = if evaluates { "for evaluations: " } else { "" };
                 let each = format!("{width} {} each, for layer {layer}", numbers(width));
-                format!("{purpose}{} of {sample}{nodes} of its nodes{weights}, {each}", of.words())
+                format!("{purpose}{of} of {sample}{nodes} of its nodes{weights}, {each}")
             }
             What::RowGradients => {
                 let width = format!("{width} {} each, from layer {layer}", numbers(width));
@@ -171,13 +158,13 @@ impl Content {
                 }
             }
             .to_owned(),
-            What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
+            What::Bins => "for evaluations: how many of its scores lie in each bin, by their truth".to_owned(),
             What::Scored => match task {
                 TaskChoice::NodeClassification => {
                     format!("for evaluations: class scores and labels of all its {nodes} labelled nodes")
                 }
                 TaskChoice::LinkPrediction => {
-                    format!("for evaluations: scores of its {nodes} held-out edges and of the pairs set against them")
+                    format!("for evaluations: scores of pairs set against its {nodes} held-out edges, or of both")
                 }
             },
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
@@ -197,18 +184,6 @@ impl Content {
     }
 }
 
-impl RowsOf {
-    fn words(self) -> &'static str {
-        match self {
-            RowsOf::Features => "features",
-            RowsOf::Hidden => "hidden rows",
-            RowsOf::Scores => "class scores",
-            RowsOf::Columns => "learned columns",
-            RowsOf::Embeddings => "embeddings",
-        }
-    }
-}
-
 impl What {
     /// A name for machines.
     pub fn name(self) -> String {
@@ -217,7 +192,7 @@ impl What {
             What::Answers => "ids answered",
             What::Ends => "ids of ends",
             What::Pairs => "pairs",
-            What::Rows { of, .. } => of.words(),
+            What::Rows { of, .. } => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
             What::Models | What::TrainerModels | What::Means => "models",
@@ -234,10 +209,52 @@ impl What {
         name.replace(' ', "_")
     }
 
+    /// What its frames hold.
+    pub fn content(self) -> Content {
+        match self {
+            What::Questions | What::Answers | What::Ends => Content::Ids,
+            What::Pairs => Content::Pairs,
+            What::Rows { of, .. } => of,
+            What::RowGradients => Content::RowGradients,
+            What::ParameterGradients => Content::ParameterGradients,
+            What::Models | What::TrainerModels | What::Means => Content::Models,
+            What::Statistics => Content::Statistics,
+            What::Figures => Content::Figures,
+            What::Bins => Content::ScoreBins,
+            What::Scored => Content::LabelledScores,
+            What::ClassCounts => Content::ClassCounts,
+            What::PartCounts => Content::PartFigures,
+            What::Draws => Content::Neighbours,
+            What::Assignment => Content::Widths,
+            What::Agreement | What::TrainerWords => Content::Agreement,
+        }
+    }
+
+    /// What it is for; `None` of what is asked for training and for evaluations.
+    fn purpose(self) -> Option<FramePurpose> {
+        match self {
+            What::Ends | What::Pairs => None,
+            What::Questions | What::Answers | What::ClassCounts => Some(FramePurpose::StartUp),
+            What::PartCounts => Some(FramePurpose::Evaluation),
+            what if what.evaluates() => Some(FramePurpose::Evaluation),
+            _ => Some(FramePurpose::Training),
+        }
+    }
+
     /// Whether evaluations alone need it.
     pub fn evaluates(self) -> bool {
         matches!(self, What::Rows { evaluates: true, .. } | What::Figures | What::Bins | What::Scored)
     }
+}
+
+/// The first of what leaves that the configuration denies: whom it goes to, and its tag. What may or may not come about
+/// is left to the door.
+///
+/// # Errors
+/// If the configuration denies what there is not.
+pub fn denied(config: &Config, leaves: &[Leaving]) -> Result<Option<(Rank, Tag)>> {
+    let Some(list) = config.policy.list()? else { return Ok(None) };
+    Ok(leaves.iter().find_map(|leaving| Some((leaving.to, leaving.denied_by(&list)?))))
 }
 
 /// What a kind of the ledger holds, where this is learned.

@@ -2,10 +2,10 @@
 //! these are bounds: everything that a draw could need.
 
 use laconic_graph::links::TRIES;
-use laconic_wire::{Direction, Rank, Tag, collectives};
+use laconic_wire::{Content, Direction, Rank, Tag, collectives};
 
 use super::book::Book;
-use super::contents::{Content, RowsOf, What};
+use super::contents::{Item, What};
 use super::fetches::{foreign_ends, learned};
 use crate::error::Result;
 use crate::exchange::drawn::Route;
@@ -99,7 +99,7 @@ impl<'a> Bounds<'a> {
             let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
             let pairs = edges.saturating_mul(number.into());
             self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
-            book.note(What::Pairs, 0, |ledger| Left::forecast(self.shapes, round, ledger));
+            book.note(What::Figures, 0, |ledger| Left::forecast(self.shapes, round, ledger));
         }
         self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
     }
@@ -135,12 +135,12 @@ impl<'a> Bounds<'a> {
     }
 
     fn exchange(&self, at: &mut Embeddings<'_>, tag: Tag, links: &[PeerRows], book: &mut Book<'_>) -> Result<()> {
-        let evaluates = tag.kind == laconic_wire::Kind::Evaluation;
+        let evaluates = tag.evaluates();
         let what = match tag.direction {
-            Direction::Forward => What::Rows { of: RowsOf::Embeddings, is_weighted: false, evaluates },
+            Direction::Forward => What::Rows { of: Content::Embeddings, is_weighted: false, evaluates },
             Direction::Reverse => What::RowGradients,
         };
-        let content = Content { what, layer: tag.layer, width: at.width, is_drawn: !evaluates };
+        let item = Item { what, layer: tag.layer, width: at.width, is_drawn: !evaluates };
         let route = Route { rank: Rank(self.shapes.rank), links, selection: None, seed: at.plan.config.train.seed };
         // Whoever is the one peer that has all ends.
         let received = links.iter().map(|link| link.receive).max().unwrap_or(0);
@@ -149,6 +149,6 @@ impl<'a> Bounds<'a> {
             Direction::Reverse => received,
         };
         let request = Request::now(tag, Scope::Whole);
-        book.enter(content, nodes, |ledger| Halo::forecast(&route, at.coders, request, at.width, ledger))
+        book.enter(item, nodes, |ledger| Halo::forecast(&route, at.coders, request, at.width, ledger))
     }
 }

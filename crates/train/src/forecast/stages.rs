@@ -9,7 +9,7 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 
 use super::Forecast;
 use super::book::Book;
-use super::contents::{Content, What};
+use super::contents::{Item, What};
 use super::fetches::{FetchBounds, window};
 use super::links::{Bounds, Embeddings};
 use crate::config::ramp::Reading;
@@ -223,9 +223,9 @@ impl<'a> StageForecast<'a> {
     fn exchange(&mut self, route: &Route<'_>, request: Request, width: usize, book: &mut Book<'_>) -> Result<()> {
         let tag = request.tag;
         let is_drawn = request.scope == Scope::Selected && route.selection.is_some();
-        let content = Content { is_drawn, ..Content::of_exchange(self.forecast.plan, self.number, tag, width) };
+        let item = Item { is_drawn, ..Item::of_exchange(self.forecast.plan, self.number, tag, width) };
         let nodes = nodes_of(route, tag.direction);
-        book.enter(content, nodes, |ledger| Halo::forecast(route, self.coders, request, width, ledger))
+        book.enter(item, nodes, |ledger| Halo::forecast(route, self.coders, request, width, ledger))
     }
 
     /// The links along which training exchanges.
@@ -305,9 +305,9 @@ impl<'a> StageForecast<'a> {
         if scope != Scope::Nothing && coding.reveals() {
             let (before, route) = (self.rounds_before, self.route());
             let rounds = (1..=last).map(|done| (before + done, self.start(done - 1)));
-            let content = Content::of_exchange(plan, self.number, tag, width);
+            let item = Item::of_exchange(plan, self.number, tag, width);
             let (registry, nodes) = (plan.messages.registry(), nodes_of(&route, tag.direction));
-            return book.enter(content, nodes, |ledger| {
+            return book.enter(item, nodes, |ledger| {
                 reveal::forecast(&route, (registry, coding), (request, width), rounds, ledger)
             });
         }
@@ -375,9 +375,9 @@ impl<'a> StageForecast<'a> {
         let rows = PeerRows { send: bounds.rows, receive: 0 };
         let links = vec![rows; shapes.workers()];
         let route = Route { links: &links, selection: None, ..self.whole() };
-        let content = Content::of_exchange(plan, self.number, tag, width);
+        let item = Item::of_exchange(plan, self.number, tag, width);
         book.enter(
-            content,
+            item,
             move |peer| if peer.index() == rank { 0 } else { rows.send },
             |ledger| {
                 let mut others = links.clone();
@@ -425,7 +425,8 @@ impl<'a> StageForecast<'a> {
         if let Some(links) = &self.forecast.plan.links {
             let what = (&**links, &self.forecast.plan.metrics[..]);
             let edges = shapes.split_rows[1] + shapes.split_rows[2];
-            book.note(What::Figures, 0, |ledger| Judgements::forecast(what, shapes, round, ledger));
+            book.note(What::Figures, 0, |ledger| Judgements::forecast(what.1, shapes, round, ledger));
+            book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(what.1, shapes, round, ledger));
             return book.note(What::Scored, edges, |ledger| Judgements::forecast_scores(what, shapes, round, ledger));
         }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));

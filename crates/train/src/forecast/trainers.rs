@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use laconic_graph::part::GlobalCounts;
-use laconic_wire::{Count, Entry, Kind, Ledger, Rank, Tag};
+use laconic_wire::{Content, Count, Entry, Ledger, Rank, Tag};
 
 use super::Forecast;
 use super::book::Book;
@@ -99,9 +99,8 @@ impl TrainersForecast {
                 forecast_told(&forecast, shapes, means.filter(tells), &mut book)?;
             }
             leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
-            for (Entry { round, peer, kind, layer, direction }, count) in book.ledger.iter() {
-                let tag = Tag { kind, direction, layer, round, step: 0 };
-                books[rank].record_count(tag, Rank(peer.0 + 1), count);
+            for (entry, count) in book.ledger.iter() {
+                books[rank].enter(Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
             }
         }
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
@@ -240,7 +239,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
 /// Enters the frames of a message: models as what they are, all else as agreement.
 fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, (peer, models): (usize, What)) {
     for (tag, payload) in frames {
-        let what = if tag.kind == Kind::Parameters { models } else { What::TrainerWords };
+        let what = if tag.content == Content::Models { models } else { What::TrainerWords };
         book.note(what, 0, |ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64)));
     }
 }

@@ -11,7 +11,7 @@ use laconic_key::{Key, Purpose};
 use laconic_nn::matrix::Bf16;
 use laconic_wire::codec::{self, Bits, Codec, Half, Level, Memory, Message, MessageKey};
 use laconic_wire::codec::{RowsMut, RowsRef, Skipping, Store};
-use laconic_wire::{Direction, Frame, Kind, Rank, Tag, WireError};
+use laconic_wire::{Content, Direction, Frame, FramePurpose, Rank, Tag, WireError};
 
 use super::Messages;
 use super::assign::Menu;
@@ -163,7 +163,7 @@ impl Coders {
     /// # Errors
     /// If it cannot be made.
     pub fn coder(&mut self, tag: Tag) -> Result<(&mut Coder, &Reading)> {
-        let evaluation = tag.kind == Kind::Evaluation;
+        let evaluation = tag.evaluates();
         let place = (evaluation, tag.layer, tag.direction);
         if !self.coders.contains_key(&place) {
             let coding = self.messages.coding(tag).clone();
@@ -182,8 +182,9 @@ impl Coders {
     /// The codec of a layer's messages in one direction while training.
     fn of_stream(&mut self, stream: Stream) -> Result<&mut Coder> {
         let Stream { layer, direction, .. } = stream;
-        let kind = if direction == Direction::Forward { Kind::Activations } else { Kind::ActivationGradients };
-        Ok(self.coder(Tag { kind, direction, layer, round: 0, step: 0 })?.0)
+        let content = if direction == Direction::Forward { Content::HiddenRows } else { Content::RowGradients };
+        let purpose = FramePurpose::Training;
+        Ok(self.coder(Tag { content, purpose, direction, layer, round: 0, step: 0 })?.0)
     }
 
     /// As [`Coders::coder`], of messages whose level has been asked for before.

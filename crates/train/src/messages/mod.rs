@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use laconic_wire::codec::CodecRegistry;
 use laconic_wire::collectives::Reducer;
-use laconic_wire::{Direction, Kind, Tag, VectorCoder};
+use laconic_wire::{Direction, Tag, VectorCoder};
 
 use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, CostsChoice, MessagesConfig, SkipConfig};
@@ -173,10 +173,7 @@ impl Messages {
 
     /// What codes these messages.
     pub fn coding(&self, tag: Tag) -> &Coding {
-        match tag.kind {
-            Kind::Evaluation => &self.evaluation,
-            _ => self.of_layer(tag.layer, tag.direction),
-        }
+        if tag.evaluates() { &self.evaluation } else { self.of_layer(tag.layer, tag.direction) }
     }
 
     /// Whether what crosses once in training is what evaluations would fetch, or better.

@@ -9,7 +9,7 @@ use laconic_nn::kernels::elementwise::{copy_scaled, drop_out_sparse, fill_rows, 
 use laconic_nn::{
     Absence, At, Block, Compute, Dropout, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, SparseRows, State,
 };
-use laconic_wire::{Kind, Tag};
+use laconic_wire::Tag;
 
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
@@ -182,7 +182,7 @@ fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -
     let mut halo = Matrix::stored(own.precision());
     halo.reshape(peers.halo.rows(), own.columns());
     let adaptive = peers.halo.coders.coding(tag).is_adaptive();
-    if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
+    if adaptive && scope != Scope::Nothing && !tag.evaluates() {
         // The rows are known before they are sent, so the first assignment need not wait.
         widths::trace_once(peers.halo, tag, own)?;
         widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;

@@ -3,7 +3,7 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::network::Network;
 use laconic_nn::{Dropout, Layer, Nodes, Precision, Undivided};
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 use super::between::Between;
 use super::inputs::{Inputs, LocalGraph};
@@ -15,6 +15,8 @@ use crate::exchange::peers::Peers;
 pub struct PassContext {
     /// The round that messages and dropout masks carry.
     pub round: u32,
+    /// What the network's first layer reads.
+    pub inputs: Content,
     /// The number of the network's first layer, counted over stages.
     pub first_layer: u16,
     /// With dropout and to be followed by a backward pass, or without.
@@ -31,13 +33,13 @@ pub struct PassContext {
 
 impl PassContext {
     pub(super) fn tag(&self, unit: usize, direction: Direction) -> Tag {
-        let kind = match (self.training || self.tells, direction, unit) {
-            (false, ..) => Kind::Evaluation,
-            (true, Direction::Reverse, _) => Kind::ActivationGradients,
-            (true, Direction::Forward, 0) => Kind::Features,
-            (true, Direction::Forward, _) => Kind::Activations,
+        let content = match (direction, unit) {
+            (Direction::Reverse, _) => Content::RowGradients,
+            (Direction::Forward, 0) => self.inputs,
+            (Direction::Forward, _) => Content::HiddenRows,
         };
-        Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
+        let purpose = if self.training || self.tells { FramePurpose::Training } else { FramePurpose::Evaluation };
+        Tag { content, purpose, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
     }
 
     /// The pass of the same round that others are told of.

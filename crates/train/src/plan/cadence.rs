@@ -1,6 +1,6 @@
 //! When workers agree, evaluate and write checkpoints: what running and predicting must see alike.
 
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 use super::ROUNDS_MAX;
 use crate::config::Config;
@@ -78,7 +78,7 @@ impl Cadence {
 
     /// The tag of a round's reduction: of gradients, or of parameters where several local steps lie between two.
     pub fn reduction_tag(&self, layer: u16, round: u32) -> Tag {
-        let kind = if self.is_local() { Kind::Parameters } else { Kind::ParameterGradients };
-        Tag { kind, direction: Direction::Forward, layer, round, step: 0 }
+        let content = if self.is_local() { Content::Models } else { Content::ParameterGradients };
+        Tag { content, purpose: FramePurpose::Training, direction: Direction::Forward, layer, round, step: 0 }
     }
 }

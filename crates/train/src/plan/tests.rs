@@ -50,6 +50,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "transport.speeds",
         "transport.faults",
         "messages.skip",
+        "policy.deny",
     ];
     for KeyDoc { key, .. } in KEYS {
         let known = serialised_keys().iter().any(|k| k == key) || optional.contains(key);

@@ -20,6 +20,7 @@ use crate::exchange::steps::{Step, checkpoint_tag, missing_at_start};
 use crate::fit::observe::Recorder;
 use crate::fit::stages::{self, Trained};
 use crate::forecast::book::Book;
+use crate::forecast::contents::denied;
 use crate::forecast::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
 use crate::forecast::{Forecast, memory};
 use crate::plan::Plan;
@@ -275,7 +276,7 @@ impl Ready {
     /// Starts the worker. Its last step is one that all take together, so who gets through it knows that no other has
     /// refused.
     fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
-        let mut transport = Metered::new(transport);
+        let mut transport = Metered::new(transport).behind(plan.config.policy.door()?);
         let relations = if plan.is_relational() { part.global.relations } else { 0 };
         let card = Card { relations, ..Card::of(&part) }.of_model(&plan);
         let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
@@ -426,6 +427,9 @@ fn forecast_rest(
     let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
     let mut book = Book::of(if keeps_accounts { Ledger::new() } else { Ledger::of_totals() });
     forecast_worker(&forecast, &worker.shapes, resumed.map(|resumed| resumed.bytes), &mut book)?;
+    if let Some((to, tag)) = denied(&plan.config, &book.leaves())? {
+        return Err(worker.transport.keep_back(to, tag).into());
+    }
     let ledger = book.ledger;
     let memory = memory::forecast(&worker.shapes, plan, keeps_accounts).total();
     let mut all = ledger.totals_by_kind().iter().map(|(_, count)| count.framed as f64).collect::<Vec<f64>>();

@@ -2,7 +2,7 @@
 
 use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::codec::{RowSet, RowsMut, RowsRef};
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Direction, FramePurpose, Tag};
 
 use super::keep::{Keeper, Turn};
 use super::known::Known;
@@ -48,8 +48,8 @@ pub struct RemoteRows {
 
 /// The tag of rows of batches from a round on.
 pub fn row_tag(stage: &Stage, round: u32) -> Tag {
-    let kind = if stage.first_layer == 0 { Kind::Features } else { Kind::Activations };
-    Tag { kind, direction: Direction::Forward, layer: stage.first_layer, round, step: STEP }
+    let (content, purpose, layer) = (stage.inputs, FramePurpose::Training, stage.first_layer);
+    Tag { content, purpose, direction: Direction::Forward, layer, round, step: STEP }
 }
 
 impl RemoteRows {

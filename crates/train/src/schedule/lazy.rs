@@ -6,6 +6,7 @@
 //! what stages hand on: hidden rows, class scores, or the columns of a bottleneck between the two.
 
 use laconic_nn::architecture::Handed;
+use laconic_wire::Content;
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;
@@ -32,6 +33,12 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
             (true, _) => HandOn::Nothing,
             (false, Handed::Scores) => HandOn::Scores,
             (false, Handed::Hidden | Handed::Columns(_)) => HandOn::Hidden,
+        },
+        inputs: match (index, handed) {
+            (0, _) => Content::Features,
+            (_, Handed::Scores) => Content::Scores,
+            (_, Handed::Hidden) => Content::HiddenRows,
+            (_, Handed::Columns(_)) => Content::LearnedColumns,
         },
         first_layer: index as u16,
         rounds: config.rounds_of(index),

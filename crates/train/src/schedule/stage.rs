@@ -2,7 +2,7 @@
 
 use laconic_nn::Layer;
 use laconic_nn::network::Network;
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 use crate::config::Carried;
 
@@ -21,6 +21,8 @@ pub struct Stage {
     pub late: Option<Lateness>,
     /// What the next stage gets.
     pub hand_on: HandOn,
+    /// What its inputs are.
+    pub inputs: Content,
     /// The number of the network's first layer, counted over stages.
     pub first_layer: u16,
     /// Rounds at most.
@@ -113,15 +115,21 @@ impl Stage {
         further.all(|unit| unit.layer.message_width() == 0) && !self.network.normalises_columns()
     }
 
+    /// What the layer at `index` of the network reads.
+    pub fn content(&self, index: usize) -> Content {
+        if index == 0 { self.inputs } else { Content::HiddenRows }
+    }
+
     /// The tag of frozen inputs: features cross before the first layer, hidden rows before later ones.
     pub fn input_tag(&self, rounds_before: u32) -> Tag {
-        let kind = if self.first_layer == 0 { Kind::Features } else { Kind::Activations };
-        Tag { kind, direction: Direction::Forward, layer: self.first_layer, round: rounds_before, step: FROZEN }
+        let (content, purpose, layer) = (self.inputs, FramePurpose::Training, self.first_layer);
+        Tag { content, purpose, direction: Direction::Forward, layer, round: rounds_before, step: FROZEN }
     }
 
     /// The tag under which frozen inputs cross for evaluation alone.
     pub fn evaluation_input_tag(&self, rounds_before: u32) -> Tag {
-        Tag { kind: Kind::Evaluation, step: FROZEN_FOR_EVALUATION, ..self.input_tag(rounds_before) }
+        let purpose = FramePurpose::Evaluation;
+        Tag { purpose, step: FROZEN_FOR_EVALUATION, ..self.input_tag(rounds_before) }
     }
 
     /// The layers that exchange in every pass with their tags, those of training and of round 0: all but the first
@@ -130,9 +138,9 @@ impl Stage {
         let units = self.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
         let live = units.filter(|(index, layer)| layer.message_width() > 0 && (*index > 0 || !self.freezes()));
         live.map(|(index, layer)| {
-            let kind = if index == 0 { Kind::Features } else { Kind::Activations };
+            let (content, purpose) = (self.content(index), FramePurpose::Training);
             let layer_number = self.first_layer + index as u16;
-            (Tag { kind, direction: Direction::Forward, layer: layer_number, round: 0, step: 0 }, layer)
+            (Tag { content, purpose, direction: Direction::Forward, layer: layer_number, round: 0, step: 0 }, layer)
         })
     }
 
@@ -150,8 +158,8 @@ impl Stage {
             }
             // Gradients of inputs are wanted for the parameters of messages alone, which are there where rows cross.
             if forward.layer > self.first_layer || (layer.message_has_parameters() && !rows) {
-                let kind = Kind::ActivationGradients;
-                exchanges.push((Tag { kind, direction: Direction::Reverse, ..forward }, width));
+                let content = Content::RowGradients;
+                exchanges.push((Tag { content, direction: Direction::Reverse, ..forward }, width));
             }
         }
         exchanges
@@ -160,7 +168,7 @@ impl Stage {
     /// The exchanges of an evaluation with their widths, likewise: messages, whatever crosses in training.
     pub fn evaluation_exchanges(&self) -> Vec<(Tag, usize)> {
         let evaluation =
-            |(tag, layer): (Tag, &dyn Layer)| (Tag { kind: Kind::Evaluation, ..tag }, layer.message_width());
+            |(tag, layer): (Tag, &dyn Layer)| (Tag { purpose: FramePurpose::Evaluation, ..tag }, layer.message_width());
         self.live_layers().map(evaluation).collect()
     }
 }

@@ -5,6 +5,8 @@
 //! `schedule.cache_inputs` is off), then per round 4·(S + R)·w for each further layer with messages of width w, 4·S·w
 //! for an evaluation, and the gradients.
 
+use laconic_wire::Content;
+
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 
 pub(super) const KIND: ScheduleKind =
@@ -23,6 +25,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
         sample_inputs: false,
         late: None,
         hand_on: HandOn::Nothing,
+        inputs: Content::Features,
         first_layer: 0,
         rounds: config.train.epochs,
         span: config.train.epochs,

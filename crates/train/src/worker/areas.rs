@@ -5,7 +5,7 @@ use laconic_graph::info::of_one_class;
 use laconic_nn::Matrix;
 use laconic_nn::loss::Targets;
 use laconic_nn::roc::{BINS, Binned, bin, roc_auc};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
+use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use super::local::{Local, SPLITS};
 use crate::error::{Result, TrainError};
@@ -108,7 +108,9 @@ enum Step {
 }
 
 fn tag(round: u32, step: Step) -> Tag {
-    Tag { kind: Kind::Evaluation, direction: Direction::Forward, layer: 0, round, step: step as u16 }
+    let content = if let Step::Scores = step { Content::LabelledScores } else { Content::ScoreBins };
+    let purpose = FramePurpose::Evaluation;
+    Tag { content, purpose, direction: Direction::Forward, layer: 0, round, step: step as u16 }
 }
 
 /// Refuses what a peer has sent.

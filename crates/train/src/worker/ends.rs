@@ -3,7 +3,7 @@
 
 use laconic_graph::plan::{HaloPlan, IdIndex, Link};
 use laconic_nn::Matrix;
-use laconic_wire::{Direction, Kind, Tag, Transport};
+use laconic_wire::{Content, Direction, FramePurpose, Tag, Transport};
 
 use super::Worker;
 use super::discover::{Known, ask};
@@ -129,16 +129,16 @@ fn owned_by_nobody(id: u64) -> TrainError {
 
 /// The tag of embeddings on their way to whoever has a pair with them, or of their gradients on their return.
 pub fn embeddings(layer: u16, round: u32, direction: Direction) -> Tag {
-    let kind = match direction {
-        Direction::Forward => Kind::Activations,
-        Direction::Reverse => Kind::ActivationGradients,
+    let content = match direction {
+        Direction::Forward => Content::Embeddings,
+        Direction::Reverse => Content::RowGradients,
     };
-    Tag { kind, direction, layer, round, step: EMBEDDINGS }
+    Tag { content, purpose: FramePurpose::Training, direction, layer, round, step: EMBEDDINGS }
 }
 
 /// The tag of embeddings for an evaluation.
 pub fn evaluated(layer: u16, round: u32) -> Tag {
-    Tag { kind: Kind::Evaluation, ..embeddings(layer, round, Direction::Forward) }
+    Tag { purpose: FramePurpose::Evaluation, ..embeddings(layer, round, Direction::Forward) }
 }
 
 /// No smaller than the bytes of a list of so many of `nodes` ids: a byte each, and one more for each distance of 128 or

@@ -8,7 +8,7 @@ use laconic_nn::decisions::{Decisions, Form};
 use laconic_nn::loss::loss;
 use laconic_nn::metric::{Metric, Tally};
 use laconic_nn::{Compute, Matrix};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
+use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
 use super::areas::{Area, Areas, Rows};
@@ -122,7 +122,8 @@ impl Evaluator {
     }
 
     fn tag(round: u32, step: u16) -> Tag {
-        Tag { kind: Kind::Evaluation, direction: Direction::Forward, layer: 0, round, step }
+        let (content, purpose) = (Content::Figures, FramePurpose::Evaluation);
+        Tag { content, purpose, direction: Direction::Forward, layer: 0, round, step }
     }
 
     /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for

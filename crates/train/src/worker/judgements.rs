@@ -3,7 +3,7 @@
 use laconic_nn::metric::Metric;
 use laconic_nn::ranking::{Best, Pool, Ranks, rank};
 use laconic_nn::roc::{BINS, Binned, bin};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
+use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use super::areas::{Area, Curve};
 use super::evaluate::{Evaluated, Scores};
@@ -34,7 +34,13 @@ enum Step {
 }
 
 fn tag(round: u32, step: Step) -> Tag {
-    Tag { kind: Kind::Evaluation, direction: Direction::Forward, layer: 0, round, step: step as u16 }
+    let content = match step {
+        Step::Sums => Content::Figures,
+        Step::Bins => Content::ScoreBins,
+        Step::Pools | Step::PoolScores | Step::ExactEdges | Step::ExactPairs => Content::LabelledScores,
+    };
+    let purpose = FramePurpose::Evaluation;
+    Tag { content, purpose, direction: Direction::Forward, layer: 0, round, step: step as u16 }
 }
 
 /// What a worker counts of one split.
@@ -302,9 +308,23 @@ impl Judgements {
         Ok(())
     }
 
-    /// Enters no less than what [`Judgements::figures`] sends.
-    pub fn forecast((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+    /// Enters the sums that [`Judgements::figures`] sends.
+    pub fn forecast(metrics: &[Metric], shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let sums = SPLITS * Tops::of(metrics).numbers() + 1;
         let (rank, size) = (Rank(shapes.rank), shapes.workers());
+        collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Sums), size, rank, sums);
+    }
+
+    /// Enters the counts of scores in bins that it sends.
+    pub fn forecast_bins(metrics: &[Metric], shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let (rank, size) = (Rank(shapes.rank), shapes.workers());
+        if metrics.contains(&Metric::RocAuc) {
+            collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Bins), size, rank, SPLITS * 2 * BINS);
+        }
+    }
+
+    /// Enters no less than what it sends of single scores: of pairs, to rank edges among, and for exact areas of both.
+    pub fn forecast_scores((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         let has_ranks = metrics.iter().any(|metric| metric.is_of_ranks());
         if let (RankedAmong::Given(all), true) = (links.ranked_among, has_ranks) {
             let pools = all.iter().zip(shapes.given_pairs).filter(|(all, _)| all.each == 0);
@@ -312,19 +332,9 @@ impl Judgements {
                 forecast_gathered(shapes, tag(round, Step::PoolScores), scores, ledger);
             }
         }
-        let tops = Tops::of(metrics);
-        if let Some(most) = tops.hits.iter().max() {
+        if let Some(most) = Tops::of(metrics).hits.iter().max() {
             forecast_gathered(shapes, tag(round, Step::Pools), SPLITS * most, ledger);
         }
-        let sums = SPLITS * tops.numbers() + 1;
-        collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Sums), size, rank, sums);
-        if metrics.contains(&Metric::RocAuc) {
-            collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Bins), size, rank, SPLITS * 2 * BINS);
-        }
-    }
-
-    /// Enters no less than what it sends of single scores for exact areas.
-    pub fn forecast_scores((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         if metrics.contains(&Metric::RocAucExact) {
             let [_, val, test] = shapes.split_rows;
             let pairs = usize::try_from(links.pool_pairs(shapes.split_rows, shapes.given_pairs)).unwrap_or(usize::MAX);

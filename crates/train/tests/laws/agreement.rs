@@ -151,7 +151,7 @@ const OF_TRAINERS: [&str; 10] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "data.features_in=memory",
     "data.path=elsewhere",
     "train.threads=2",
@@ -160,6 +160,7 @@ const OWN: [&str; 9] = [
     "transport.deadline_s=30",
     "transport.start_deadline_s=300",
     "transport.fault={ rank = 0, round = 90, kind = \"crash\" }",
+    "policy.deny=[\"labels\", \"ids:evaluation\"]",
     "out.dir=elsewhere",
 ];
 

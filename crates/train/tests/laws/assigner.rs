@@ -13,7 +13,7 @@ use laconic_train::messages::assign::{Channel, LinkCost, Menu, assign, evaluate}
 use laconic_train::messages::coders::{Coders, End};
 use laconic_train::run::Outcome;
 use laconic_wire::codec::{Bits, RowSet, RowsRef};
-use laconic_wire::{Direction, Kind, Rank, Tag, ThreadsTransport, threads};
+use laconic_wire::{Content, Direction, FramePurpose, Kind, Rank, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{config, draw, graph, run};
 
@@ -71,7 +71,7 @@ fn assigned_to(
         let mut halo = Halo::new(HaloPlan { rank: rank as u32, links }, ROWS, codecs, 7, None);
         let value = |i: usize| offset(i / COLUMNS) + range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
-        let tag = Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
+        let tag = Tag { direction, layer: 1, round: 1, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let (scores, ones): (Vec<f32>, Vec<f32>) = ((0..ROWS).map(&score).collect(), vec![1.0; ROWS]);
         let forward = direction == Direction::Forward;
         let (of_halo, of_own) = if forward { (&scores, None) } else { (&ones, Some(&scores[..])) };

@@ -51,7 +51,7 @@ fn assert_names(error: &TrainError, rank: u32, round: u32) {
     assert_eq!((*peer, tag.round), (Rank(rank), round), "{error}");
     assert!(*waited >= DEADLINE && *waited < DEADLINE + GRACE, "{error}");
     let words = error.to_string();
-    let phase = format!("{} of layer {}, {}", tag.kind.name().replace('_', " "), tag.layer, tag.direction.name());
+    let phase = format!("{} of layer {}, {}", tag.kind().name().replace('_', " "), tag.layer, tag.direction.name());
     for part in [&format!("for rank {rank}"), &phase, &format!("round {round}")] {
         assert!(words.contains(part.as_str()), "expected '{part}' in: {words}");
     }

@@ -11,7 +11,7 @@ use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
 use laconic_train::messages::coders::Coders;
 use laconic_train::selection::Scope;
-use laconic_wire::{Direction, Kind, Tag, threads};
+use laconic_wire::{Content, Direction, FramePurpose, Tag, threads};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -70,7 +70,8 @@ fn inner_products(sides: Vec<Side>, codec: &str) -> (f64, f64, f64) {
             1,
             None,
         );
-        let tag = |direction| Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
+        let tag =
+            |direction| Tag { direction, layer: 1, round: 1, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let mut copies = Matrix::zeros(halo.rows(), own.columns());
         let pending =
             halo.start(&mut channel, Request::now(tag(Direction::Forward), Scope::Whole), &own).expect("sent");

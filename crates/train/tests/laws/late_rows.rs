@@ -4,7 +4,7 @@
 use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_train::config::ramp::{Controller, Ramp, Reading};
 use laconic_wire::codec::{MessageKey, columns, travelling};
-use laconic_wire::{Direction, Kind, Rank, Tag};
+use laconic_wire::{Content, FramePurpose, Rank, Tag};
 
 use crate::brute_force::{difference, owners};
 use crate::fixture::{FEATURES, PLAIN, config, graph, run};
@@ -308,7 +308,7 @@ fn late_rows_and_late_products_are_two_methods() {
 /// round's they are is not.
 fn random_columns(ratio: &Controller, rounds: u32) -> impl Fn(usize, u32, usize) -> Vec<bool> {
     move |layer, round, width| {
-        let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: layer as u16, round, step: 0 };
+        let tag = Tag { layer: layer as u16, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1), drawn: round };
         let reading = Reading { done: round.max(1) - 1, rounds, ..Reading::default() };
         let mut kept = Vec::new();

@@ -17,6 +17,7 @@ mod best_round;
 mod brute_force;
 mod budget;
 mod class_weights;
+mod contents;
 mod course;
 mod deadlines;
 mod defects_of_adaqp;

@@ -74,7 +74,7 @@ fn run_each(configs: [&Config; 3], dataset: &Dataset, out: Option<&Path>, change
 
 /// Whether this is the control frame of a step before the first round.
 fn is_step(frame: &Frame, step: u16) -> bool {
-    (frame.tag().kind, frame.tag().round, frame.tag().step) == (Kind::Control, 0, step)
+    (frame.tag().kind(), frame.tag().round, frame.tag().step) == (Kind::Control, 0, step)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
         Ok(())
     };
     let report: Change = |frame| {
-        if (frame.tag().kind, frame.tag().step) == (Kind::Control, 5) {
+        if (frame.tag().kind(), frame.tag().step) == (Kind::Control, 5) {
             frame.payload_mut().pop();
         }
         Ok(())
@@ -148,7 +148,7 @@ fn owners(bytes: &[u8]) -> Vec<usize> {
 fn a_node_that_a_peer_says_is_ours_and_is_not_is_refused_by_its_number() {
     let (config, dataset) = (config(&["batch.size=20", "batch.fanouts=[3, 3]", "train.epochs=1"]), graph(200, 4));
     let change: Change = |frame| {
-        if (frame.tag().kind, frame.tag().step) == (Kind::Draws, 29) {
+        if (frame.tag().kind(), frame.tag().step) == (Kind::Draws, 29) {
             let answer = &mut frame.payload_mut()[HEADER_BYTES..];
             for place in owners(answer) {
                 // Worker 2's nodes are said to be worker 0's.
@@ -190,7 +190,7 @@ fn the_log_has_a_line_of_every_round_after_a_failure_in_an_evaluation() {
     let dataset = graph(90, 4);
     let fails: Change = |frame| {
         let tag = frame.tag();
-        if (tag.kind, tag.round) == (Kind::Evaluation, 3) {
+        if (tag.kind(), tag.round) == (Kind::Evaluation, 3) {
             return Err(WireError::Gone { rank: Rank(1), peer: Rank(0), tag, sending: true });
         }
         Ok(())

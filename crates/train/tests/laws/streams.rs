@@ -11,7 +11,7 @@ use laconic_train::messages::Messages;
 use laconic_train::messages::coders::Coders;
 use laconic_train::plan::{Members, Plan};
 use laconic_train::selection::Scope;
-use laconic_wire::{Direction, Kind, Rank, Tag, threads};
+use laconic_wire::{Content, Direction, FramePurpose, Rank, Tag, threads};
 
 use crate::fixture::{config, graph, parts};
 
@@ -87,7 +87,7 @@ fn arrived(direction: Direction, round: u32) -> Vec<Vec<Vec<usize>>> {
     let one = |rank: usize, mut end| {
         let coders = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 9);
         let mut halo = Halo::new(plan(rank as u32), 2, coders, 9, None);
-        let tag = Tag { kind: Kind::Activations, direction, layer: 1, round, step: 0 };
+        let tag = Tag { direction, layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let (sent, arrives) = if direction == Direction::Forward { (2, 4) } else { (4, 2) };
         let ones = Matrix::from_vec(sent, WIDTH, vec![1.0; sent * WIDTH]);
         let pending = halo.start(&mut end, Request::now(tag, Scope::Whole), &ones).expect("sent");

@@ -13,7 +13,7 @@ use laconic_train::messages::Messages;
 use laconic_train::messages::coders::Coders;
 use laconic_train::plan::{Members, Plan};
 use laconic_train::selection::Scope;
-use laconic_wire::{Direction, Kind, Tag, ThreadsTransport, threads};
+use laconic_wire::{Content, Direction, FramePurpose, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{PLAIN, config, draw, graph, run};
 
@@ -123,7 +123,7 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
         let mut halo = Halo::new(plan, ROWS, codecs, 7, selection);
         let (mut sums, mut squares) = (vec![0.0; ROWS * COLUMNS], vec![0.0; ROWS * COLUMNS]);
         for round in 1..=rounds {
-            let tag = Tag { kind: Kind::Activations, direction, layer: 1, round, step: 0 };
+            let tag = Tag { direction, layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
             let presence = halo.presence(Request::now(tag, Scope::Selected));
             let weight = |row: usize| presence.as_ref().map_or(1.0, |weights| weights[row]);
             let mut sent = rows(rank as u64);

@@ -2,7 +2,7 @@
 //! remembers.
 
 use super::Memory;
-use crate::{Kind, Rank, Tag};
+use crate::{Rank, Tag};
 use laconic_key::{Key, Purpose};
 
 /// A message as a codec sees it.
@@ -35,8 +35,8 @@ impl MessageKey {
     /// The random stream of this message alone for one purpose: rounding noise is independent of every other message's.
     pub fn stream(&self, purpose: Purpose) -> Key {
         let link = u64::from(self.from.0) << 32 | u64::from(self.to.0);
-        let Tag { kind, direction, layer, step, .. } = self.tag;
-        let place = u64::from(layer) << 32 | u64::from(step) << 16 | (kind as u64) << 1 | direction as u64;
+        let Tag { direction, layer, step, .. } = self.tag;
+        let place = u64::from(layer) << 32 | u64::from(step) << 16 | (self.tag.kind() as u64) << 1 | direction as u64;
         Key::new(self.seed, purpose).with(self.tag.round.into()).with(place).with(link)
     }
 
@@ -44,8 +44,7 @@ impl MessageKey {
     /// masked message come back in the columns that went out, even a round later ([`MessageKey::drawn`]). Evaluations
     /// have their own.
     pub fn shared_stream(&self, purpose: Purpose) -> Key {
-        let Tag { kind, layer, .. } = self.tag;
-        let place = u64::from(layer) << 1 | u64::from(kind == Kind::Evaluation);
+        let place = u64::from(self.tag.layer) << 1 | u64::from(self.tag.evaluates());
         Key::new(self.seed, purpose).with(self.drawn.into()).with(place)
     }
 }

@@ -5,10 +5,10 @@
 
 use crate::codec::{Bits, CodecKind, CodecRegistry, Half, Level, Memory, Message, Options};
 use crate::codec::{RowSet, RowsMut, RowsRef, Store};
-use crate::{Codec, Direction, Kind, MessageKey, NO_CODEC, Rank, Result, Tag, WireError};
+use crate::{Codec, Content, FramePurpose, MessageKey, NO_CODEC, Rank, Result, Tag, WireError};
 use laconic_key::{Key, Purpose};
 
-const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
+const TAG: Tag = Tag { layer: 3, round: 2, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
 const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1), drawn: TAG.round };
 
 /// Ratios, and bits of the rows in turn, uniform if there is one.

@@ -2,11 +2,13 @@
 
 use crate::codec::{CodecRegistry, Options};
 use crate::collectives::*;
-use crate::{Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Result, Tag, Transport, VectorCoder};
+use crate::{
+    Content, Count, Direction, Entry, Frame, FramePurpose, Ledger, Metered, Rank, Result, Tag, Transport, VectorCoder,
+};
 use laconic_key::{Key, Purpose};
 
 /// The tag of the frames in these laws, in this round and later ones.
-const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+const TAG: Tag = Tag { layer: 1, round: 17, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
 
 /// Holds a transport to its laws in groups of several sizes, each end in its own thread. `make` gives the ends of a
 /// group of so many, in rank order.
@@ -90,7 +92,7 @@ fn tags_are_kept_apart_whatever_the_order(transport: &mut dyn Transport) -> Resu
     let tags = [
         in_round(100),
         in_round(100).later(1),
-        Tag { kind: Kind::Features, ..in_round(100) },
+        Tag { content: Content::Features, ..in_round(100) },
         Tag { direction: Direction::Reverse, ..in_round(100) },
         Tag { layer: 2, ..in_round(100) },
         in_round(101),

@@ -82,11 +82,11 @@ impl Transport for ByHand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Kind};
+    use crate::{Content, FramePurpose};
 
     #[test]
     fn frames_go_where_they_are_carried_and_wait_for_nobody() {
-        let tag = |round| Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round, step: 0 };
+        let tag = |round| Tag { layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let (mut zero, mut one) = (ByHand::new(Rank(0), 2), ByHand::new(Rank(1), 2));
         zero.send(Rank(1), Frame::new(tag(3), Vec::new())).unwrap();
         zero.send(Rank(1), Frame::new(tag(4), Vec::new())).unwrap();

@@ -1,13 +1,13 @@
 //! What every transport has: whose end it is, how long it waits, and its used vectors.
 
 use super::{Buffers, Patience};
-use crate::{Direction, Frame, Kind, Rank, Tag, WireError};
+use crate::{Content, Frame, FramePurpose, Rank, Tag, WireError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Stands for whatever might have come.
-pub(super) const ANY: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+pub(super) const ANY: Tag = Tag::new(Content::Agreement, FramePurpose::StartUp);
 
 /// One worker's end of its links, as far as all transports are alike: a transport holds one and shows it, and a wrapper
 /// shows the one inside.

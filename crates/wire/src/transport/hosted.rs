@@ -83,10 +83,10 @@ impl Transport for Hosted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Count, Direction, Kind, Metered, WireError, threads};
+    use crate::{Content, Count, FramePurpose, Metered, WireError, threads};
     use std::time::Duration;
 
-    const TAG: Tag = Tag { kind: Kind::Parameters, direction: Direction::Forward, layer: 0, round: 3, step: 0 };
+    const TAG: Tag = Tag { round: 3, ..Tag::new(Content::Models, FramePurpose::Training) };
     const LONG: Duration = Duration::from_secs(30);
 
     fn frame(bytes: &[u8]) -> Frame {

@@ -1,15 +1,24 @@
-//! The one door every byte passes: a wrapper that keeps the ledger.
+//! The one way that every byte takes: a wrapper that asks at the door and keeps the ledger.
 
 use super::{End, Transport};
-use crate::{Count, Entry, Frame, Ledger, Rank, Result, Tag};
-use std::collections::BTreeMap;
+use crate::door::{Door, notice, refusal};
+use crate::{Count, Entry, Frame, Ledger, Rank, Result, Tag, WireError};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
 ///
 /// When everything sent has been received, the accounts of a link agree: what rank 0 sent to rank 1 is what rank 1
 /// received from rank 0. What stays in a process is not counted ([`End::is_same_process`]).
+///
+/// Where there is a [`Door`], it is asked before a frame is sent. A frame that may not pass stays here, all other
+/// workers are told, and each of them has the same error, [`WireError::Denied`].
 pub struct Metered {
     inner: Box<dyn Transport>,
+    door: Option<Box<dyn Door>>,
+    /// Whether the others have been told that a frame was kept back, by this worker or on.
+    has_told: bool,
+    /// Frames of workers that are gone, which have been looked at and are still to be handed out.
+    left: VecDeque<(Rank, Frame)>,
     sent: Ledger,
     received: Ledger,
 }
@@ -17,7 +26,20 @@ pub struct Metered {
 impl Metered {
     /// Wraps a transport, with empty ledgers.
     pub fn new(inner: Box<dyn Transport>) -> Metered {
-        Metered { inner, sent: Ledger::new(), received: Ledger::new() }
+        Metered {
+            inner,
+            door: None,
+            has_told: false,
+            left: VecDeque::new(),
+            sent: Ledger::new(),
+            received: Ledger::new(),
+        }
+    }
+
+    /// The same behind this door.
+    #[must_use]
+    pub fn behind(self, door: Option<Box<dyn Door>>) -> Metered {
+        Metered { door, ..self }
     }
 
     /// The same ledgers with another transport around the one that carries the frames, such as a link model.
@@ -41,6 +63,49 @@ impl Metered {
         [self.sent.take_accounts(), self.received.take_accounts()]
     }
 
+    /// Keeps back what is to go to `to` under this tag, as the door would: tells all others, and returns the error.
+    pub fn keep_back(&mut self, to: Rank, tag: Tag) -> WireError {
+        let error = WireError::Denied { from: self.rank(), to, tag };
+        self.tell(&error);
+        error
+    }
+
+    /// Tells all others of a frame that is kept back, once, and that they cannot wait for it. Whoever is gone already
+    /// needs no word.
+    fn tell(&mut self, error: &WireError) {
+        let WireError::Denied { from, to, tag } = *error else { return };
+        if std::mem::replace(&mut self.has_told, true) {
+            return;
+        }
+        for peer in self.rank().others(self.size()) {
+            let frame = notice((from, to, tag), self.inner.buffer());
+            let _ = self.pass(peer, frame);
+        }
+    }
+
+    /// Why a worker is gone to which something was to be sent, where it has said so before it left.
+    fn explained(&mut self, error: WireError) -> WireError {
+        let WireError::Gone { peer, sending: true, .. } = error else { return error };
+        while let Ok(Some(frame)) = self.inner.poll(peer) {
+            if let Some(denied) = refusal(&frame) {
+                self.tell(&denied);
+                return denied;
+            }
+            self.left.push_back((peer, frame));
+        }
+        error
+    }
+
+    /// Sends a frame and counts it.
+    fn pass(&mut self, to: Rank, frame: Frame) -> Result<()> {
+        let (tag, payload_bytes) = (frame.tag(), frame.payload().len());
+        self.inner.send(to, frame)?;
+        if !self.end().is_same_process(to) {
+            self.sent.record(tag, to, payload_bytes);
+        }
+        Ok(())
+    }
+
     /// Enters what has come.
     fn enter(&mut self, from: Rank, frame: &Frame) {
         if !self.end().is_same_process(from) {
@@ -59,24 +124,32 @@ impl Transport for Metered {
     }
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-        let (tag, payload_bytes) = (frame.tag(), frame.payload().len());
-        self.inner.send(to, frame)?;
-        if !self.end().is_same_process(to) {
-            self.sent.record(tag, to, payload_bytes);
+        let (tag, payload_bytes, is_here) = (frame.tag(), frame.payload().len(), self.end().is_same_process(to));
+        if self.door.as_mut().is_some_and(|door| !is_here && !door.passes(to, tag, payload_bytes)) {
+            return Err(self.keep_back(to, tag));
         }
-        Ok(())
+        self.pass(to, frame).map_err(|error| self.explained(error))
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
-        let frame = self.inner.recv(from, tag)?;
+        // The others may wait for this worker, not for the one that keeps something back: so they are told, too.
+        let frame = self.inner.recv(from, tag).inspect_err(|error| self.tell(error))?;
         self.enter(from, &frame);
         Ok(frame)
     }
 
     fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
-        let frame = self.inner.poll(from)?;
+        let waiting = self.left.iter().position(|(peer, _)| *peer == from).and_then(|at| self.left.remove(at));
+        let frame = match waiting {
+            Some((_, frame)) => Some(frame),
+            None => self.inner.poll(from)?,
+        };
         if let Some(frame) = &frame {
             self.enter(from, frame);
+            if let Some(error) = refusal(frame) {
+                self.tell(&error);
+                return Err(error);
+            }
         }
         Ok(frame)
     }

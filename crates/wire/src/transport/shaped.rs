@@ -198,9 +198,9 @@ impl Transport for Shaped {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::{Direction, HEADER_BYTES, Kind, threads};
+    use crate::{Content, FramePurpose, HEADER_BYTES, threads};
 
-    const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    const TAG: Tag = Tag::new(Content::HiddenRows, FramePurpose::Training);
     /// 1 byte takes 1 µs to leave; the latency is 10 ms.
     const SHAPE: LinkShape = LinkShape { latency: Duration::from_millis(10), bits_per_second: 8e6 };
 

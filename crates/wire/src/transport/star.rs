@@ -144,10 +144,10 @@ impl Transport for StarTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Kind, WireError};
+    use crate::{Content, FramePurpose, WireError};
     use std::time::Duration;
 
-    const TAG: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    const TAG: Tag = Tag::new(Content::Agreement, FramePurpose::StartUp);
     const LONG: Duration = Duration::from_secs(30);
 
     fn frame(round: u32, bytes: &[u8]) -> Frame {

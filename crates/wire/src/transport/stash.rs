@@ -1,5 +1,6 @@
 //! Frames that arrived before anybody asked for them.
 
+use crate::door::refusal;
 use crate::{Frame, Rank, Result, Tag, WireError};
 use std::collections::VecDeque;
 
@@ -29,10 +30,14 @@ impl Stash {
         Ok(None)
     }
 
-    /// Gives a fresh frame back if it has this tag, otherwise keeps it.
+    /// Gives a fresh frame back if it has this tag, otherwise keeps it. An error if it says that somebody's door is
+    /// closed, since then what this end waits for will never come.
     pub fn sort(&mut self, peer: Rank, tag: Tag, frame: Frame) -> Result<Option<Frame>> {
         if frame.tag() == tag {
             return Ok(Some(frame));
+        }
+        if let Some(error) = refusal(&frame) {
+            return Err(error);
         }
         same_round(self.rank, peer, tag, &frame)?;
         let kept = &mut self.of_peer[peer.index()];

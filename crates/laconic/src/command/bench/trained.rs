@@ -185,7 +185,7 @@ fn in_turn(sent: &[Sent], late: bool) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use laconic_wire::{Rank, Tag};
+    use laconic_wire::{Count, Entry, Rank};
 
     use super::*;
 
@@ -198,7 +198,7 @@ mod tests {
             let mut enter = |kind, layer, direction, times: u32| {
                 for peer in (0..3).filter(|peer| *peer != rank).map(Rank) {
                     for _ in 0..times {
-                        ledger.record(Tag { kind, direction, layer, round: 7, step: 0 }, peer, 76);
+                        ledger.enter(Entry { round: 7, peer, kind, layer, direction }, Count::of(1, 76));
                     }
                 }
             };

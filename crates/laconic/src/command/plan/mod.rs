@@ -15,7 +15,7 @@ use laconic_train::record::aside::write_aside;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
-use laconic_wire::{Carrier, Count, EAGER, Kind, LINKS, Ledger, LinkShape, Load, PerKind};
+use laconic_wire::{Carrier, Count, DenyList, EAGER, Kind, LINKS, Ledger, LinkShape, Load, PerKind};
 use serde::Serialize;
 
 use super::data::refuse_occupied;
@@ -154,6 +154,9 @@ struct Leaves {
     frames: u64,
     bytes: u64,
     words: String,
+    /// Whether `policy.deny` keeps it back, so that a run would stop before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    denied: bool,
 }
 
 #[derive(Serialize)]
@@ -163,22 +166,26 @@ struct RowOf {
 }
 
 impl Leaves {
-    fn of(worker: u32, leaving: &Leaving, task: TaskChoice) -> Leaves {
-        let Leaving { content, to, nodes, count } = *leaving;
-        let has_rows = matches!(content.what, What::Rows { .. } | What::RowGradients);
+    fn of(worker: u32, leaving: &Leaving, task: TaskChoice, closed: Option<&DenyList>) -> Leaves {
+        let Leaving { item, to, nodes, count } = *leaving;
+        let has_rows = matches!(item.what, What::Rows { .. } | What::RowGradients);
         Leaves {
             worker,
             to: to.0,
-            what: content.what.name(),
-            for_evaluations: content.what.evaluates(),
-            row: has_rows.then_some(RowOf { layer: content.layer, numbers: content.width }),
+            what: item.what.name(),
+            for_evaluations: item.what.evaluates(),
+            row: has_rows.then_some(RowOf { layer: item.layer, numbers: item.width }),
             nodes,
             frames: count.frames,
             bytes: count.framed,
-            words: content.words(nodes, task),
+            words: item.words(nodes, task),
+            denied: closed.is_some_and(|list| leaving.denied_by(list).is_some()),
         }
     }
 }
+
+/// The exit code of a plan that `policy.deny` forbids.
+const DENIED: u8 = 7;
 
 /// Prints what every worker will send, in words too, its memory, and the time on the named links.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
@@ -209,7 +216,9 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     }
     costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(text::describe(&costs, arguments.worker), &costs)?;
-    Ok(0)
+    let Some(Leaves { worker, to, words, .. }) = costs.leaves.iter().find(|leaves| leaves.denied) else { return Ok(0) };
+    output.say(format!("policy.deny: a run would stop before worker {worker} sends worker {to} {words}"));
+    Ok(DENIED)
 }
 
 /// Says that codes take more than they save.
@@ -245,9 +254,9 @@ fn costs(
         }
         total += ledger.total();
     }
-    let task = config.task.kind;
-    let leaves = ranks.iter().zip(&leaves);
-    let leaves = leaves.flat_map(|(&rank, leaves)| leaves.iter().map(move |l| Leaves::of(rank, l, task)));
+    let (task, closed) = (config.task.kind, config.policy.list()?);
+    let all = ranks.iter().zip(&leaves).flat_map(|(rank, leaves)| leaves.iter().map(|leaving| (*rank, leaving)));
+    let leaves = all.map(|(rank, leaving)| Leaves::of(rank, leaving, task, closed.as_ref()));
     let words = |kind| match kind {
         Kind::Parameters if averaging.is_some() => "models of trainers, and means of them",
         _ => kind_words(kind, task),

@@ -164,7 +164,8 @@ pub(super) fn by_words(costs: &Costs, rank: u32) -> Vec<(String, [String; 2])> {
             (true, 1) => ", once".to_owned(),
             (true, frames) => format!(", {frames} times"),
         };
-        let words = format!("{}{often}", leaves.words);
+        let kept = if leaves.denied { " (policy.deny: never sent)" } else { "" };
+        let words = format!("{}{often}{kept}", leaves.words);
         match said.iter_mut().find(|(known, ..)| *known == words) {
             Some((_, peers, bytes)) => {
                 peers.push(leaves.to);

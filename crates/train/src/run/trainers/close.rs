@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
+use laconic_wire::{Count, Entry, Ledger, Rank};
 
 use super::run_recorder::RunRecorder;
 use super::server::AggregatorServer;
@@ -75,9 +75,8 @@ impl Traffic {
     fn with(mut self, exchanged: &[Ledger]) -> Traffic {
         for (from, ledger) in exchanged.iter().enumerate() {
             self.sent[from + 1].add_times(ledger, 1);
-            for (Entry { round, peer, kind, layer, direction }, count) in ledger.iter() {
-                let tag = Tag { kind, direction, layer, round, step: 0 };
-                self.received[peer.index()].record_count(tag, Rank(from as u32 + 1), count);
+            for (entry, count) in ledger.iter() {
+                self.received[entry.peer.index()].enter(Entry { peer: Rank(from as u32 + 1), ..entry }, count);
             }
         }
         self
@@ -87,9 +86,8 @@ impl Traffic {
 /// Enters what `from` has sent to `to` as received; as one sum, where its accounts are written down already.
 fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
     let mut rest = sent.totals_by_peer().get(&to).copied().unwrap_or_default();
-    for (Entry { round, peer, kind, layer, direction }, count) in sent.iter().filter(|(entry, _)| entry.peer == to) {
-        debug_assert_eq!(peer, to);
-        received.record_count(Tag { kind, direction, layer, round, step: 0 }, from, count);
+    for (entry, count) in sent.iter().filter(|(entry, _)| entry.peer == to) {
+        received.enter(Entry { peer: from, ..entry }, count);
         rest.frames -= count.frames;
         rest.payload -= count.payload;
         rest.framed -= count.framed;

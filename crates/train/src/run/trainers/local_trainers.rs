@@ -57,7 +57,7 @@ impl LoneWorker {
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
         let meets = exchange.is_some();
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
-        let transport = Metered::new(exchange.unwrap_or_else(alone));
+        let transport = Metered::new(exchange.unwrap_or_else(alone)).behind(setup.config.policy.door()?);
         let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
         let stop = setup.process.stop.clone();
         let options = WorkerOptions { threads: setup.process.threads, stop, clock: None };
@@ -179,9 +179,7 @@ impl LocalTrainers {
 fn among_all(ledger: &Ledger) -> Ledger {
     let mut all = Ledger::new();
     for (entry, count) in ledger.iter() {
-        let laconic_wire::Entry { round, peer, kind, layer, direction } = entry;
-        let tag = laconic_wire::Tag { kind, direction, layer, round, step: 0 };
-        all.record_count(tag, Rank(peer.0 + 1), count);
+        all.enter(laconic_wire::Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
     }
     all
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
-use laconic_wire::{PerKind, Rank};
+use laconic_wire::{PerKind, Rank, WireError};
 
 use self::run_recorder::RunRecorder;
 use super::options::{Options, Outcome};
@@ -27,6 +27,7 @@ use crate::averaging::Terms;
 use crate::config::{Config, TrainersHalo, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::fit::progress::Snapshot;
+use crate::forecast::contents::denied;
 use crate::forecast::memory::{self, Memory};
 use crate::forecast::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
 use crate::forecast::trainers::TrainersForecast;
@@ -189,6 +190,11 @@ fn prepare(
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
     let opening = Opening::new(&plan, &process, &data.whole.part)?;
     let forecast = TrainersForecast::of(&plan, (&of_epoch, hosted), &shapes, opening.snapshot())?;
+    for (rank, leaves) in forecast.leaves.iter().enumerate() {
+        if let Some((to, tag)) = denied(&config, leaves)? {
+            return Err(WireError::Denied { from: Rank(rank as u32), to, tag }.into());
+        }
+    }
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
     let setup =

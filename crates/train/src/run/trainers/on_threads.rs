@@ -29,7 +29,8 @@ pub(super) fn live(
     transport: Box<dyn Transport>,
 ) -> Result<Ledger> {
     let (give_up, over) = (setup.give_up.clone(), setup.over.clone());
-    let mut client = TrainerClient { transport: Metered::new(transport), give_up, over, steps: 0 };
+    let transport = Metered::new(transport).behind(setup.config.policy.door()?);
+    let mut client = TrainerClient { transport, give_up, over, steps: 0 };
     let mut lone = LoneWorker::trainer(setup, part, exchange)?;
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
@@ -57,7 +58,8 @@ pub(super) fn preside(
     opened: &mut Opened,
     transport: Box<dyn Transport>,
 ) -> Result<(Ending, AggregatorServer)> {
-    let mut server = AggregatorServer::new(Metered::new(transport), setup.give_up.clone());
+    let transport = Metered::new(transport).behind(setup.config.policy.door()?);
+    let mut server = AggregatorServer::new(transport, setup.give_up.clone());
     if let Some(out) = &setup.process.out {
         opened.run_recorder.open_ledgers(out, opened.start)?;
     }

@@ -165,10 +165,7 @@ fn take_in<'a>(
 /// What a trainer was predicted to send others than the aggregator, up to this round.
 fn among_trainers(book: &Ledger, until: u32) -> Ledger {
     let mut ledger = Ledger::new();
-    for (laconic_wire::Entry { round, peer, kind, layer, direction }, count) in book.iter() {
-        if peer != Rank(0) && round <= until {
-            ledger.record_count(laconic_wire::Tag { kind, direction, layer, round, step: 0 }, peer, count);
-        }
-    }
+    let among = book.iter().filter(|(entry, _)| entry.peer != Rank(0) && entry.round <= until);
+    among.for_each(|(entry, count)| ledger.enter(entry, count));
     ledger
 }

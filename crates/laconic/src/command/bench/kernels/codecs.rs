@@ -4,7 +4,7 @@ use anyhow::Result;
 use laconic_key::{Key, Purpose};
 use laconic_nn::Compute;
 use laconic_wire::codec::{Bits, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Direction, Kind, MessageKey, Rank, Tag};
+use laconic_wire::{Content, FramePurpose, MessageKey, Rank, Tag};
 
 use super::Bench;
 
@@ -34,7 +34,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) -> Result<()> {
     let values: Vec<f32> = (0..rows * WIDTH).map(|value| key.with(value as u64).unit() as f32 - 0.5).collect();
     let mut target = vec![0.0f32; values.len()];
     let copy = bench.streamed(0.0);
-    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    let tag = Tag::new(Content::HiddenRows, FramePurpose::Training);
     let of_message = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     for ([encode, decode], codec, bits) in CASES {
         let mut codec = CodecRegistry::default().build(codec, &Options::default())?;
