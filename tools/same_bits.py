@@ -383,17 +383,17 @@ CASES = [
     Case("averaged-2-masked", "wide", 3, GCN, "train.sync_every=2", forward("masked", "ratio={from=4}")),
     Case("averaged-2-patience", "sbm", 2, HEADS, "train.sync_every=2 train.patience=3 train.lr=0.1 train.epochs=30"),
     # Budgets: from masks over few bits to nearly everything exact.
-    Case("budget-least", "wide", 3, SAGE, "messages.budget=160kB train.epochs=10 train.eval_every=5"),
+    Case("budget-least", "wide", 3, SAGE, "messages.budget=210kB train.epochs=10 train.eval_every=5"),
     Case("budget-middle", "wide", 3, SAGE, "messages.budget=350kB train.epochs=10 train.eval_every=5"),
     Case("budget-most", "wide", 3, SAGE, "messages.budget=900kB train.epochs=10 train.eval_every=5"),
     Case(
         "budget-gat-pipelined", "wide", 3, HEADS, PIPELINED,
-        "messages.budget=200kB train.epochs=10 train.eval_every=5",
+        "messages.budget=220kB train.epochs=10 train.eval_every=5",
     ),
-    Case("budget-lazy", "wide", 3, GCN, LAZY, "messages.budget=60KiB train.epochs=10 train.eval_every=5"),
+    Case("budget-lazy", "wide", 3, GCN, LAZY, "messages.budget=120KiB train.epochs=10 train.eval_every=5"),
     Case(
         "budget-named-forward", "wide", 3, GCN,
-        "messages.forward=half messages.budget=300kB train.epochs=10 train.eval_every=5",
+        "messages.forward=half messages.budget=340kB train.epochs=10 train.eval_every=5",
     ),
     Case(
         "budget-as-limit", "wide", 3, GCN, "messages.budget=900kB train.epochs=10 train.eval_every=5",
