@@ -6,22 +6,26 @@
     python3 tools/same_bits.py BEFORE-MPI AFTER-MPI --mpi --only mpi
 
 It is there to show that a re-ordering of the code changed no result. Every case is a line of `CASES`: each binary
-trains it into a folder of its own, predicts every node with the model and plans the run, and then these must be equal:
+trains it into a folder of its own, predicts every node (or scores the held-out edges) with the model and plans the
+run, and then these must be equal:
 
     digest        of the parameters, from summary.json
     ledger        the bytes of ledger.csv
     summary       its objects bytes, metrics, bits, rounds, interrupted and parameters, one comparison each
     rounds        metrics.jsonl: losses, figures, learning rates and bytes of every round, but no seconds
     tensors       of model.safetensors: names, types, shapes and values, in whatever order the file has them
-    predictions   the bytes of the Parquet file of `predict` with embeddings, which holds no time and no path
+    predictions   the bytes of the Parquet file of `predict` with embeddings, which holds no time and no path; of links
+                  those of the CSV file of scores
     plan          bytes by kind and link, frames and rows of `plan --json`, but no seconds and no memory
+    lanes         of simulated trainers lanes.csv, what each did when by their clock
 
-and the graphs that `data synth` makes, and where a case asks for them the parts or the assignment that `partition`
-makes. A resumed case lets worker 1 crash between two checkpoints and goes on with `resume`; what the others had sent
-by then of the round that broke off is no two times alike, and no part of the comparison. No case depends on time:
-ramps over seconds and measured costs are no two times alike. Without `--data`, a folder of graphs in the interchange
-format, cases on real graphs are left out; without `--mpi`, for which both binaries need that feature and Open MPI has
-to be installed, those under MPI.
+and the graphs that `data synth` and `data convert` make, and where a case asks for them the parts or the assignment
+that `partition` makes. A resumed case lets worker 1 crash between two checkpoints and goes on with `resume`; what the
+others had sent by then of the round that broke off is no two times alike, and no part of the comparison. No case
+depends on time: ramps over seconds and measured costs are no two times alike, and neither are means that trainers on
+threads take by seconds, or stale rows on threads. Without `--data`, a folder of graphs in the interchange format, cases
+on real graphs are left out; without `--mpi`, for which both binaries need that feature and Open MPI has to be
+installed, those under MPI.
 
 A case sets only options that its members read. One that fails with both binaries is an error of the matrix.
 
@@ -51,7 +55,7 @@ TIMEOUT_S = 600
 # The exit code of a run whose worker failed, as a rehearsed crash is.
 WORKER_FAILED = 4
 SUMMARY_FIELDS = ["bytes", "metrics", "bits", "rounds", "interrupted", "parameters"]
-TIMES_OF_ROUNDS = ["seconds", "clock"]
+TIMES_OF_ROUNDS = ["seconds", "clock", "judged"]
 PLAN_FIELDS = ["workers", "bytes", "payload", "frames", "by_kind", "by_link", "rows", "halo_rows", "is_bound", "budget"]
 
 # Graphs that `data synth` generates, by name.
@@ -63,6 +67,17 @@ SYNTHESISED = {
     "large": "sbm --nodes 6000 --mean-degree 6 --classes 5 --features 16 --seed 4",
     "hubs": "rmat --scale 10 --edge-factor 8 --features 16 --classes 4 --seed 5",
     "arcs": "rmat --scale 9 --edge-factor 6 --symmetric false --features 16 --classes 4 --seed 6",
+}
+
+# Graphs that `data convert` makes of tables that are written here, by name.
+CONVERTED = {
+    "relations": "relations.csv --nodes relations_nodes.csv --typed",
+}
+
+# All graphs that the program makes, and their commands.
+MADE = {
+    **{name: f"synth {how}" for name, how in SYNTHESISED.items()},
+    **{name: f"convert {how}" for name, how in CONVERTED.items()},
 }
 
 
@@ -79,6 +94,10 @@ class Case:
         self.name, self.graph, self.parts = name, graph, parts
         self.keys = [key for text in keys for key in text.split()]
         self.crash, self.mpi, self.cut, self.given = crash, mpi, cut, given
+
+    def has(self, key):
+        """Whether this is one of its keys."""
+        return key in self.keys
 
     def sends_time(self):
         """Whether a message holds seconds as text, whose length is no two times alike: a resumed run hands round its
@@ -144,6 +163,25 @@ RANDOM, ADAPTIVE = 'bits="random",period=2', 'bits="adaptive",period=2'
 STATE = "train.clip=0.5 train.lr_schedule=cosine train.warmup=2 train.lr=0.05 train.epochs=7"
 MULTILEVEL = "partition.method=multilevel"
 DRAWN = split(0.5, 0.2, 1)
+BATCHES, CLUSTERS = "batch.size=64 train.epochs=3", "batch.size=64 batch.kind=clusters train.epochs=3"
+LINKS = "task.kind=link_prediction task.eval_negatives=20"
+LINK_BATCHES = LINKS + " batch.size=300 batch.fanouts=[4,3] train.epochs=2"
+DOT, BY_MLP, DISTMULT = (f"task.decoder={decoder}" for decoder in ["dot", "mlp", "distmult"])
+FILTERED, INCLUDED = "task.filter_negatives=true", "task.exclude_targets=false"
+TYPED = "data.typed=true"
+RGCN = TYPED + " model.arch=rgcn"
+GIVEN_LINKS = "task.kind=link_prediction task.split=given task.eval_negatives=given"
+# A trainer that other work on the machine holds up must be in each mean all the same.
+PATIENT = " schedule.grace=600s"
+AVERAGING, PSGD_PA, LLCG = (f"schedule.kind={kind}{PATIENT}" for kind in ["averaging", "psgd_pa", "llcg"])
+GGS = "schedule.kind=ggs"
+SIMULATED = "transport.kind=simulated"
+FROZEN = AVERAGING + " schedule.halo=frozen"
+# On threads rows are as old as the other trainers happened to be slow; simulated, that follows from their speeds.
+STALE = f"{AVERAGING} schedule.halo=stale {SIMULATED}"
+BY_STEPS = "schedule.interval=2steps schedule.limit=8steps"
+UNEVEN = "transport.speeds=[4,1,2] transport.shape=wan-100mbit-40ms"
+BF16 = "train.precision=bf16"
 
 # Name, graph, parts, keys; a key's text may hold several keys with spaces between.
 CASES = [
@@ -439,6 +477,196 @@ CASES = [
     Case("resumed-budget", "wide", 3, GIN, "messages.budget=1MB train.epochs=8 train.eval_every=4", crash=4),
     Case("resumed-multi-label", "multi", 3, SAGE, STATE, crash=5),
     Case("resumed-cut", "sbm", 3, SAGE, STATE, crash=5, cut="--method multilevel"),
+    # Mini-batches.
+    Case("batches", "sbm", 3, SAGE, BATCHES),
+    Case("batches-gcn-fanouts", "sbm", 3, GCN, BATCHES, "batch.fanouts=[5,3]"),
+    Case("batches-gat", "sbm", 3, HEADS, BATCHES, "batch.fanouts=[4,4]"),
+    Case("batches-gin-all-neighbours", "sbm", 2, GIN, BATCHES, "batch.fanouts=[-1,-1]"),
+    Case("batches-sage-max-3-layers", "sbm", 5, MAX, DEEP, BATCHES, "batch.fanouts=[3,-1,2]"),
+    Case("batches-1-layer", "sbm", 3, GCN, "model.layers=1", BATCHES, "batch.fanouts=[3]"),
+    Case("batches-1-part", "sbm", 1, SAGE, BATCHES, "batch.fanouts=[3,2]"),
+    Case("batches-mlp", "sbm", 3, MLP, BATCHES),
+    Case("batches-no-cache", "wide", 3, SAGE, BATCHES, "batch.fanouts=[4,2] batch.cache=0"),
+    Case("batches-small-cache", "wide", 3, GCN, BATCHES, "batch.fanouts=[4,2] batch.cache=4kB train.epochs=5"),
+    Case("batches-redrawn-every-3", "wide", 3, SAGE, BATCHES, "batch.fanouts=[3,2] batch.redraw=3 batch.cache=8kB"),
+    Case("batches-none-ahead", "sbm", 3, GIN, BATCHES, "batch.fanouts=[4,4] batch.ahead=0"),
+    Case("batches-5-ahead", "sbm", 5, SAGE, BATCHES, "batch.fanouts=[4,4] batch.ahead=5 batch.redraw=2"),
+    Case("batches-in-turn", "sbm", 3, SAGE, BATCHES, IN_TURN, "batch.fanouts=[5,5]"),
+    Case("batches-2-threads", "large", 2, SAGE, "batch.size=1000 batch.fanouts=[5,3] train.threads=2 train.epochs=2"),
+    Case("batches-own-nodes", "sbm", 3, GCN, BATCHES, "messages.selection=none batch.fanouts=[5,5]"),
+    Case("batches-half", "wide", 3, SAGE, BATCHES, "batch.fanouts=[4,2]", forward("half"), parameters("half")),
+    Case("batches-4-bits", "wide", 3, GCN, BATCHES, "batch.cache=0", forward("quantised", "bits=4")),
+    Case("batches-state", "sbm", 3, HEADS, STATE, "batch.size=64 batch.fanouts=[3,3]"),
+    Case("batches-averaged", "sbm", 3, SAGE, BATCHES, "train.sync_every=3", parameters("quantised", "bits=8")),
+    Case("batches-evaluated-every-2", "sbm", 3, GCN, "batch.size=100 train.epochs=4 train.eval_every=2"),
+    Case("batches-lazy", "sbm", 3, SAGE, LAZY, BATCHES, "batch.fanouts=[4,4]"),
+    Case("batches-lazy-scores", "wide", 3, GCN, SCORES, BATCHES, "batch.fanouts=[4,4] batch.redraw=2"),
+    Case("batches-multi-label", "multi", 3, SAGE, BATCHES, "batch.fanouts=[4,4]"),
+    Case("batches-weighted", "weighted", 3, GCN, BATCHES, "batch.fanouts=[4,4]"),
+    Case("batches-directed", "arcs", 3, SAGE, BATCHES, "batch.fanouts=[3,3] model.residual=true"),
+    Case("batches-inductive", "sbm", 3, GIN, BATCHES, "batch.fanouts=[4,4] data.inductive=true"),
+    Case("batches-ordered", "hubs", 3, SAGE, BATCHES, "batch.fanouts=[4,4] partition.order=locality"),
+    Case("batches-cut-from-file", "wide", 3, SAGE, BATCHES, "data.features_in=file", cut="--method multilevel"),
+    Case("batches-clusters", "sbm", 3, GCN, CLUSTERS),
+    Case("batches-clusters-6", "sbm", 3, SAGE, CLUSTERS, "batch.clusters=6", MULTILEVEL),
+    Case("batches-clusters-gat-lazy", "sbm", 2, HEADS, LAZY, CLUSTERS),
+    Case("batches-resumed", "sbm", 3, SAGE, STATE, "batch.size=64 batch.fanouts=[3,3] train.epochs=3", crash=8),
+    Case(
+        "batches-resumed-redrawn", "wide", 3, GCN, STATE, BATCHES,
+        "batch.fanouts=[3,3] batch.redraw=3 batch.cache=8kB", crash=6,
+    ),
+    Case("batches-resumed-clusters", "sbm", 3, GIN, STATE, CLUSTERS, crash=7),
+    Case("ggs", "sbm", 3, SAGE, GGS),
+    Case("ggs-uncached", "sbm", 3, GCN, GGS, UNCACHED),
+    Case("ggs-batches", "sbm", 3, HEADS, GGS, BATCHES, "batch.fanouts=[4,4]"),
+    Case("ggs-resumed", "sbm", 3, SAGE, GGS, STATE, BATCHES, crash=5),
+    # Link prediction.
+    Case("links", "sbm", 3, SAGE, LINKS),
+    Case("links-dot-gcn", "sbm", 3, GCN, LINKS, DOT, 'train.metrics=["mrr","hits@10","hits@50"]'),
+    Case("links-mlp", "sbm", 3, GIN, LINKS, BY_MLP),
+    Case("links-mlp-2-layers", "sbm", 2, HEADS, LINKS, BY_MLP, "task.decoder_layers=2"),
+    Case("links-distmult", "sbm", 3, SAGE, DEEP, LINKS, DISTMULT),
+    Case("links-areas", "sbm", 3, SAGE, LINKS, 'train.metrics=["roc_auc_exact","roc_auc"]'),
+    Case("links-recall", "hubs", 3, GCN, LINKS, 'train.metrics=["recall@10","ndcg@10","mrr"] train.epochs=3'),
+    Case("links-filtered", "sbm", 3, SAGE, LINKS, FILTERED, "task.negatives_per_edge=3"),
+    Case("links-local-pairs", "sbm", 3, GCN, LINKS, "task.negatives=local"),
+    Case("links-local-filtered", "sbm", 5, GIN, LINKS, BY_MLP, FILTERED, "task.negatives=local"),
+    Case("links-5-eval-pairs", "wide", 3, SAGE, LINKS, "task.eval_negatives=5 train.eval_every=2"),
+    Case("links-drawn-otherwise", "wide", 3, HEADS, LINKS, "task.split={val=0.2,test=0.2,seed=3}"),
+    Case("links-directed", "arcs", 3, SAGE, LINKS, BY_MLP, FILTERED),
+    Case("links-weighted", "weighted", 2, GCN, LINKS),
+    Case("links-multilevel", "sbm", 3, SAGE, LINKS, MULTILEVEL, "partition.balance_edges=true"),
+    Case("links-none", "sbm", 3, GCN, LINKS, "messages.selection=none task.negatives=local"),
+    Case("links-quantised", "wide", 3, SAGE, LINKS, both("quantised", "bits=4"), evaluation("half")),
+    Case("links-uncached-in-turn", "sbm", 3, GCN, LINKS, UNCACHED, IN_TURN),
+    Case("links-lazy", "sbm", 3, SAGE, LINKS, LAZY, "train.epochs=3"),
+    Case("links-averaged", "sbm", 3, GIN, LINKS, BY_MLP, "train.sync_every=2"),
+    Case("links-given-pool", "pool", 3, SAGE, GIVEN_LINKS, 'train.metrics=["mrr","hits@20","roc_auc"]'),
+    Case("links-given-split", "pool", 2, GCN, LINKS, BY_MLP, "task.split=given"),
+    Case("links-batches", "sbm", 3, SAGE, LINK_BATCHES),
+    Case("links-batches-mlp", "sbm", 3, GCN, LINK_BATCHES, BY_MLP, INCLUDED, "batch.cache=2kB"),
+    Case("links-batches-gat-local", "sbm", 2, HEADS, LINK_BATCHES, "task.negatives=local task.negatives_per_edge=2"),
+    Case("links-batches-filtered", "wide", 5, GIN, LINK_BATCHES, FILTERED, "batch.redraw=2 batch.ahead=1"),
+    Case("links-resumed", "sbm", 3, SAGE, LINKS, BY_MLP, STATE, crash=4),
+    Case("links-batches-resumed", "sbm", 3, GCN, STATE, LINK_BATCHES, FILTERED, crash=9),
+    # Edges of several relations.
+    Case("relations", "relations", 3, RGCN),
+    Case("relations-bases", "relations", 3, RGCN, DEEP, "model.bases=2"),
+    Case("relations-symmetrised", "relations", 2, RGCN, "data.symmetrise=true"),
+    Case("relations-uncached", "relations", 3, RGCN, UNCACHED, IN_TURN, MULTILEVEL),
+    Case("relations-lazy", "relations", 3, RGCN, LAZY),
+    Case("relations-lazy-scores", "relations", 5, RGCN, SCORES, "model.bases=3"),
+    Case("relations-pipelined", "relations", 3, RGCN, SMOOTHED),
+    Case("relations-quantised", "relations", 3, RGCN, both("quantised", "bits=4"), "train.threads=2"),
+    Case("relations-sampled", "relations", 3, RGCN, "model.bases=2", sample(0.4)),
+    Case("relations-batches", "relations", 3, RGCN, BATCHES, "batch.fanouts=[4,4]"),
+    Case("relations-batches-clusters", "relations", 3, RGCN, "model.bases=2", CLUSTERS),
+    Case("relations-resumed", "relations", 3, RGCN, "model.bases=2", STATE, crash=5),
+    Case("relations-cut", "relations", 3, "model.arch=rgcn", cut="--typed --method multilevel"),
+    Case("relations-unread", "relations", 3, SAGE),
+    Case("relations-as-edges-gat", "relations", 3, HEADS, TYPED),
+    Case("relations-links-distmult", "relations", 3, RGCN, LINKS, DISTMULT),
+    Case("relations-links-filtered", "relations", 3, RGCN, "model.bases=2", LINKS, DISTMULT, FILTERED),
+    Case("relations-links-dot", "relations", 2, RGCN, LINKS, DOT, FILTERED),
+    Case("relations-links-sage", "relations", 3, SAGE, TYPED, LINKS, DISTMULT, "data.symmetrise=true"),
+    Case("relations-links-lazy", "relations", 3, RGCN, LAZY, LINKS, DISTMULT, "train.epochs=3"),
+    Case("relations-links-batches", "relations", 3, RGCN, LINK_BATCHES, DISTMULT, FILTERED),
+    Case("relations-links-batches-included", "relations", 3, SAGE, TYPED, LINK_BATCHES, DISTMULT, INCLUDED),
+    Case("relations-links-resumed", "relations", 3, RGCN, LINKS, DISTMULT, STATE, crash=5),
+    Case("relations-links-given", "held", 3, RGCN, GIVEN_LINKS, DISTMULT),
+    Case("relations-links-given-types", "held", 3, RGCN, GIVEN_LINKS, DISTMULT, FILTERED, "model.input_width=8"),
+    # Independent trainers, whose models are averaged.
+    Case("trainers", "sbm", 3, SAGE, AVERAGING),
+    Case("trainers-simulated", "sbm", 3, SAGE, AVERAGING, SIMULATED),
+    Case("trainers-by-steps", "sbm", 3, GCN, AVERAGING, BY_STEPS),
+    Case("trainers-by-epochs", "sbm", 3, GIN, AVERAGING, "schedule.interval=2epochs schedule.limit=6epochs"),
+    Case("trainers-by-rows", "sbm", 5, HEADS, AVERAGING, "schedule.mean=rows", MULTILEVEL),
+    Case("trainers-batches", "sbm", 3, SAGE, AVERAGING, "batch.size=20 batch.fanouts=[3,3] train.epochs=3"),
+    Case("trainers-batches-by-steps", "sbm", 3, GCN, AVERAGING, BY_STEPS, "batch.size=20 batch.redraw=2"),
+    Case("trainers-clusters", "sbm", 2, GIN, AVERAGING, "batch.size=20 batch.kind=clusters train.epochs=3"),
+    Case("trainers-half", "sbm", 3, GCN, AVERAGING, parameters("half")),
+    Case("trainers-4-bits", "sbm", 3, SAGE, AVERAGING, BY_STEPS, parameters("quantised", "bits=4")),
+    Case(
+        "trainers-2-bits-forgotten", "sbm", 3, GIN, AVERAGING, parameters("quantised", "bits=2"),
+        "messages.error_feedback=false",
+    ),
+    Case("trainers-aggregator-0", "sbm", 3, SAGE, AVERAGING, "schedule.aggregator=0"),
+    Case("trainers-dropped", "sbm", 3, GCN, AVERAGING, "averaging.drop=[1]"),
+    Case("trainers-multi-label", "multi", 3, SAGE, AVERAGING),
+    Case("trainers-state", "sbm", 3, HEADS, AVERAGING, STATE),
+    Case("trainers-patience", "sbm", 3, GCN, AVERAGING, SIMULATED, "train.patience=2 train.lr=0.1 train.epochs=40"),
+    Case("trainers-super-node", "sbm", 3, SAGE, AVERAGING, "partition.method=super_node partition.clusters=30"),
+    Case("trainers-lazy-scores", "sbm", 3, SAGE, FROZEN, "schedule.start=mlp schedule.hand_on=scores train.epochs=3"),
+    Case("trainers-hidden", "sbm", 3, GCN, FROZEN, "schedule.start=mlp schedule.hand_on=hidden train.epochs=3"),
+    Case("trainers-frozen", "sbm", 3, SAGE, FROZEN),
+    Case("trainers-frozen-simulated", "sbm", 3, GCN, FROZEN, SIMULATED, UNEVEN, "schedule.mean=steps"),
+    Case("trainers-frozen-rounds", "sbm", 3, GIN, FROZEN, "schedule.rounds=[3,4] schedule.lr=[0.05,0.02]"),
+    Case("trainers-frozen-4-bits", "wide", 3, SAGE, FROZEN, forward("quantised", "bits=4")),
+    Case("trainers-frozen-batches", "sbm", 3, HEADS, FROZEN, "batch.size=20 batch.fanouts=[3,3] train.epochs=2"),
+    Case("trainers-stale", "sbm", 3, SAGE, STALE),
+    Case("trainers-stale-gcn-3-layers", "sbm", 3, GCN, DEEP, STALE, UNEVEN, "schedule.refresh=2"),
+    Case("trainers-stale-products", "sbm", 3, SAGE, STALE, BY_STEPS, "schedule.late=products"),
+    Case("trainers-stale-gat", "sbm", 2, HEADS, STALE, "schedule.mean=rows"),
+    Case("trainers-stale-8-bits", "wide", 3, GIN, STALE, forward("quantised", "bits=8")),
+    Case("trainers-stale-masked", "wide", 3, GCN, STALE, forward("masked", "ratio=3,reveal=false,whole_last=false")),
+    Case("trainers-stale-batches", "sbm", 3, SAGE, STALE, "batch.size=20 batch.fanouts=[3,3] train.epochs=3"),
+    Case("trainers-uneven", "sbm", 3, SAGE, AVERAGING, SIMULATED, UNEVEN, BY_STEPS, "schedule.mean=steps"),
+    Case(
+        "trainers-impatient", "sbm", 3, GCN, AVERAGING, SIMULATED, UNEVEN, BY_STEPS,
+        "schedule.grace=1s schedule.quorum=1",
+    ),
+    # Seconds of a simulated clock are no time that passes.
+    Case(
+        "trainers-by-seconds", "sbm", 3, SAGE, AVERAGING, SIMULATED, UNEVEN,
+        "schedule.interval=3s schedule.limit=15s schedule.grace=2s",
+    ),
+    Case(
+        "trainers-killed", "sbm", 3, SAGE, AVERAGING, SIMULATED, "train.epochs=10 schedule.grace=2s",
+        'transport.faults=[{who=1,at="3s",kind="killed",back="6s"}]',
+    ),
+    Case(
+        "trainers-stalled", "sbm", 3, GIN, STALE, "train.epochs=10 schedule.grace=2s",
+        'transport.faults=[{who=2,at="4s",kind="stalled",back="7s"}]',
+    ),
+    Case("trainers-relations", "relations", 3, RGCN, AVERAGING),
+    Case("trainers-relations-frozen", "relations", 3, RGCN, "model.bases=2", FROZEN),
+    Case("trainers-relations-stale", "relations", 3, RGCN, STALE),
+    Case("trainers-links", "sbm", 3, SAGE, LINKS, AVERAGING, "task.negatives=local"),
+    Case("trainers-links-batches", "sbm", 3, GCN, LINK_BATCHES, BY_MLP, AVERAGING, "task.negatives=local"),
+    Case("trainers-links-frozen", "sbm", 3, SAGE, LINKS, FROZEN, "task.negatives=local train.epochs=3"),
+    Case("trainers-links-stale", "sbm", 3, GCN, LINKS, STALE, "task.negatives=local"),
+    Case("trainers-psgd-pa", "sbm", 3, SAGE, PSGD_PA, BY_STEPS),
+    Case("trainers-psgd-pa-simulated", "wide", 3, GCN, PSGD_PA, SIMULATED, UNEVEN),
+    Case("trainers-psgd-pa-8-bits", "sbm", 5, GIN, PSGD_PA, parameters("quantised", "bits=8")),
+    Case("trainers-llcg", "sbm", 3, SAGE, LLCG),
+    Case("trainers-llcg-simulated", "sbm", 3, GCN, LLCG, SIMULATED, UNEVEN, "schedule.corrections=3"),
+    Case("trainers-llcg-batches", "sbm", 3, GCN, LLCG, "batch.size=20 batch.fanouts=[3,3] train.epochs=2"),
+    Case("trainers-llcg-by-rows", "sbm", 2, HEADS, LLCG, BY_STEPS, "schedule.mean=rows schedule.corrections=1"),
+    Case("trainers-llcg-4-bits", "sbm", 3, GIN, LLCG, parameters("quantised", "bits=4")),
+    # Rows that are stored in 16 bits.
+    Case("bf16-gcn", "sbm", 3, GCN, BF16),
+    Case("bf16-sage-3-layers", "sbm", 3, SAGE, DEEP, BF16, "model.residual=true"),
+    Case("bf16-gin", "sbm", 3, GIN, BF16, UNCACHED),
+    Case("bf16-gat", "sbm", 3, HEADS, BF16),
+    Case("bf16-gat-mean-heads", "sbm", 2, MERGED, DEEP, BF16, "model.activation=prelu"),
+    Case("bf16-mlp", "sbm", 3, MLP, BF16),
+    Case("bf16-2-threads", "large", 2, SAGE, BF16, "train.threads=2 train.epochs=3"),
+    Case("bf16-recomputed", "sbm", 3, GCN, DEEP, BF16, "train.recompute=true"),
+    Case("bf16-weighted", "weighted", 3, GCN, BF16, IN_TURN),
+    Case("bf16-multi-label", "multi", 3, SAGE, BF16, MULTILEVEL),
+    Case("bf16-half", "wide", 3, SAGE, BF16, both("half"), evaluation("half")),
+    Case("bf16-quantised", "wide", 3, GCN, BF16, both("quantised", "bits=4"), parameters("quantised", "bits=8")),
+    Case("bf16-adaptive", "wide", 3, SAGE, BF16, both("quantised", ADAPTIVE)),
+    Case("bf16-masked-sampled", "wide", 3, GIN, BF16, backward("masked", "ratio=3"), sample(0.5)),
+    Case("bf16-pipelined", "sbm", 3, SAGE, SMOOTHED, BF16),
+    Case("bf16-lazy", "sbm", 3, GCN, LAZY, BF16),
+    Case("bf16-lazy-scores", "sbm", 5, HEADS, SCORES, BF16),
+    Case("bf16-links", "sbm", 3, GCN, LINKS, BF16),
+    Case("bf16-trainers", "sbm", 3, SAGE, AVERAGING, BF16),
+    Case("bf16-trainers-frozen", "sbm", 3, GCN, FROZEN, SIMULATED, BF16),
+    Case("bf16-llcg", "sbm", 3, GIN, LLCG, BF16),
+    Case("bf16-ggs", "sbm", 3, SAGE, GGS, BF16),
+    Case("bf16-resumed", "sbm", 3, SAGE, BF16, STATE, crash=4),
     # Real graphs.
     Case("cora-gcn", "cora", 3, GCN, "data.features=row-normalised train.epochs=5"),
     Case("cora-gat-multilevel", "cora", 5, HEADS, MULTILEVEL, "train.epochs=4"),
@@ -534,6 +762,13 @@ def communities(nodes, classes, width, seed):
     return labels, features, sorted(edges.items()), draw
 
 
+def write_npz(path, members):
+    """An npz of arrays, whose bytes are the same at any time of the day."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+
+
 def write_multi(path):
     """A graph whose nodes have several labels each and whose edges have weights, in the interchange format."""
     nodes, classes, width = 500, 5, 12
@@ -551,9 +786,69 @@ def write_multi(path):
         "val_mask": npy("B", [nodes], [int(0.5 <= at < 0.7) for at in masks]),
         "test_mask": npy("B", [nodes], [int(at >= 0.7) for at in masks]),
     }
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+    write_npz(path, members)
+
+
+def pairs_of(pairs):
+    """Pairs of nodes as an array of sources and one of targets."""
+    return npy("i", [2, len(pairs)], [one for one, _ in pairs] + [other for _, other in pairs])
+
+
+def write_held(path, pool):
+    """A graph that says which edges are to be predicted, and among which pairs: a pool, or targets of each edge's own.
+
+    With targets it has three relations of edges and two types of nodes, too.
+    """
+    nodes, width, relations = 300, 10, 3
+    labels, features, edges, draw = communities(nodes, 4, width, 9)
+    edges = [edge for edge, _ in edges]
+    draw.shuffle(edges)
+    members = {
+        "edge_index": pairs_of(edges),
+        "directed": npy("B", [1], [0]),
+        "num_nodes": npy("q", [1], [nodes]),
+        "features": npy("f", [nodes, width], [value for row in features for value in row]),
+    }
+    kinds, types = [draw.randrange(relations) for _ in edges], [label % 2 for label in labels]
+    if not pool:
+        members["edge_type"] = npy("i", [len(edges)], kinds)
+        members["node_type"] = npy("i", [nodes], types)
+    for name, start, end in [("val", 0, 90), ("test", 90, 240)]:
+        members[f"{name}_edge_index"] = pairs_of(edges[start:end])
+        if pool:
+            ends = [(draw.randrange(nodes), draw.randrange(nodes)) for _ in range(80)]
+            members[f"{name}_neg_edge_index"] = pairs_of([pair for pair in ends if pair[0] != pair[1]])
+            continue
+        members[f"{name}_edge_type"] = npy("i", [end - start], kinds[start:end])
+        targets = []
+        for edge in edges[start:end]:
+            alike = [node for node in range(nodes) if node not in edge and types[node] == types[edge[1]]]
+            targets += draw.sample(alike, 8)
+        members[f"{name}_neg_targets"] = npy("i", [end - start, 8], targets)
+    write_npz(path, members)
+
+
+def write_nodes(path, labels, features, draw):
+    """A node table whose ids are words, with a split."""
+    rows = []
+    for node, (label, row) in enumerate(zip(labels, features)):
+        at = draw.random()
+        part = "train" if at < 0.5 else "val" if at < 0.75 else "test"
+        rows.append(",".join([f"n{node}", str(label), part, *(f"{value:.4f}" for value in row)]))
+    columns = [f"x{column}" for column in range(len(features[0]))]
+    path.write_text("\n".join([",".join(["id", "label", "split", *columns]), *rows]) + "\n")
+
+
+def write_relations(edges_path, nodes_path):
+    """A directed graph of four relations, some of them between the same nodes, as an edge list and a node table."""
+    labels, features, edges, draw = communities(400, 4, 8, 10)
+    arcs = []
+    for (one, other), _ in edges:
+        # Mostly that of the source's class, so that relations say something.
+        kinds = {labels[one] if draw.random() < 0.7 else draw.randrange(4) for _ in range(2)}
+        arcs += [f"n{one},n{other},r{kind}" for kind in sorted(kinds)]
+    edges_path.write_text("\n".join(["source,target,relation", *arcs]) + "\n")
+    write_nodes(nodes_path, labels, features, draw)
 
 
 def write_weighted(edges_path, nodes_path):
@@ -561,30 +856,27 @@ def write_weighted(edges_path, nodes_path):
     labels, features, edges, draw = communities(400, 4, 8, 8)
     arcs = [f"n{one},n{other},{weight}" for (one, other), weight in edges]
     edges_path.write_text("\n".join(["source,target,weight", *arcs]) + "\n")
-    rows = []
-    for node, (label, row) in enumerate(zip(labels, features)):
-        at = draw.random()
-        part = "train" if at < 0.5 else "val" if at < 0.75 else "test"
-        rows.append(",".join([f"n{node}", str(label), part, *(f"{value:.4f}" for value in row)]))
-    columns = [f"x{column}" for column in range(len(features[0]))]
-    nodes_path.write_text("\n".join([",".join(["id", "label", "split", *columns]), *rows]) + "\n")
+    write_nodes(nodes_path, labels, features, draw)
 
 
 class Graphs:
-    """The graphs of the matrix: where they are, and which of the generated ones differ between the binaries."""
+    """The graphs of the matrix: where they are, and the commands whose graphs differ between the binaries."""
 
     def __init__(self, folder, data, binaries):
         self.folder, self.data = folder, data
         folder.mkdir()
         write_multi(folder / "multi.npz")
+        write_held(folder / "held.npz", pool=False)
+        write_held(folder / "pool.npz", pool=True)
+        write_relations(folder / "relations.csv", folder / "relations_nodes.csv")
         write_weighted(folder / "weighted.csv", folder / "weighted_nodes.csv")
         self.differing = []
-        for name, how in SYNTHESISED.items():
+        for name, how in MADE.items():
             copies = [folder / f"{name}{end}" for end in [".npz", ".after.npz"]]
             for binary, path in zip(binaries, copies):
-                run([binary, "data", "synth", *how.split(), "--out", path, "--quiet"], folder)
+                run([binary, "data", *how.split(), "--out", path, "--quiet"], folder)
             if copies[0].read_bytes() != copies[1].read_bytes():
-                self.differing.append(name)
+                self.differing.append(how)
             copies[1].unlink()
 
     def keys(self, name):
@@ -687,10 +979,16 @@ def outcome(binary, case, folder, graph_keys):
     if case.crash:
         without_broken_round(found, case.sends_time())
     found["tensors"] = tensors(out / "model.safetensors")
-    # What the last layer reads is the features themselves where it is the only one, and is refused.
-    embeddings = [] if "model.layers=1" in keys else ["--embeddings"]
-    run([binary, "predict", "run", "--out", "predictions.parquet", *embeddings, "--quiet"], folder)
-    found["predictions"] = (folder / "predictions.parquet").read_bytes().hex()
+    if case.has("transport.kind=simulated"):
+        found["lanes"] = lines(out / "lanes.csv")
+    if case.has("task.kind=link_prediction"):
+        run([binary, "predict", "run", "--out", "predictions.csv", "--quiet"], folder)
+        found["predictions"] = lines(folder / "predictions.csv")
+    else:
+        # What the last layer reads is the features themselves where it is the only one, and is refused.
+        embeddings = [] if case.has("model.layers=1") else ["--embeddings"]
+        run([binary, "predict", "run", "--out", "predictions.parquet", *embeddings, "--quiet"], folder)
+        found["predictions"] = (folder / "predictions.parquet").read_bytes().hex()
     plan = json.loads(run([binary, "plan", "run.toml", "--json", "--quiet", *overrides(keys)], folder))
     found["plan"] = {field: plan.get(field) for field in PLAN_FIELDS}
     return found
@@ -804,13 +1102,13 @@ def compare(arguments, folder):
         verdicts = list(pool.map(work, there))
     for verdict in verdicts:
         print(verdict.line())
-    for name in graphs.differing:
-        print(f"data synth {SYNTHESISED[name]}: DIFFERS")
+    for how in graphs.differing:
+        print(f"data {how}: DIFFERS")
     if left_out := len(wanted) - len(there):
         print(f"{left_out} cases left out: their graphs are not there (--data)")
     differing = sum(bool(verdict.differences) for verdict in verdicts) + len(graphs.differing)
     errors = sum(verdict.error is not None for verdict in verdicts)
-    comparisons = sum(verdict.comparisons for verdict in verdicts) + len(SYNTHESISED)
+    comparisons = sum(verdict.comparisons for verdict in verdicts) + len(MADE)
     counts = [(differing, "differ"), (errors, "fail with both")]
     result = ", ".join(f"{count} {what}" for count, what in counts if count) or "all equal"
     print(f"{len(verdicts)} cases, {comparisons} comparisons, {result}")
