@@ -243,10 +243,10 @@ fn network(arch: &str, case: &Case) -> Result<Network> {
         let norm = is_there(&format!("{name}.weight")).then_some(Norm { kind, name });
         unit.after = After::Activation { norm, slope: is_there("act.weight").then(|| ACT.to_owned()) };
     }
-    let joined = |network: Network| match network.units()[hidden].layer.inputs() {
+    let joined = |network: Network| match network.units()[hidden].layer.facts().inputs {
         _ if hidden < convs => network,
         _ if case.largest => network.joining(Joining::Largest, 0),
-        inputs if inputs > network.units()[0].layer.outputs() => network.joining(Joining::Concatenated, 0),
+        inputs if inputs > network.units()[0].layer.facts().outputs => network.joining(Joining::Concatenated, 0),
         _ => network,
     };
     Ok(joined(Network::new(units)))

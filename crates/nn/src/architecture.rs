@@ -217,7 +217,7 @@ impl Architecture {
     /// the hidden rows are read.
     fn narrowed(&self, handed: Handed, index: usize, classifier: Unit) -> Vec<Unit> {
         let Handed::Columns(columns) = handed else { return vec![classifier] };
-        let layer = Box::new(Linear::new(classifier.layer.inputs(), columns));
+        let layer = Box::new(Linear::new(classifier.layer.facts().inputs, columns));
         let (name, dropout) = (format!("{BOTTLENECKS}.{index}"), classifier.dropout);
         let layer_above = Box::new(Linear::new(columns, self.classes));
         vec![

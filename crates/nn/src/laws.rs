@@ -12,7 +12,7 @@
 
 mod subject;
 
-use crate::layer::{Aggregator, At, Closing, EdgeWeights, LayerKind, LayerSpec, Nodes, Side, Sources, State};
+use crate::layer::{Aggregator, At, Closing, EdgeWeights, Ending, LayerKind, LayerSpec, Nodes, Side, Sources, State};
 use crate::matrix::{Matrix, Rows};
 use crate::threads::Compute;
 use subject::{Subject, cut, product, random};
@@ -76,7 +76,7 @@ pub fn check(kind: &LayerKind) {
 }
 
 /// Whether weights of edges change what goes out, and whether weights that are all four times as large do, is as
-/// [`crate::Layer::edge_weights`] says: within 10⁻⁵ of each value nothing changes, or else some value by 10⁻³ at least.
+/// [`crate::Facts::edge_weights`] says: within 10⁻⁵ of each value nothing changes, or else some value by 10⁻³ at least.
 ///
 /// # Panics
 ///
@@ -93,7 +93,7 @@ pub fn weights_of_edges_are_read_as_a_layer_says(kind: &LayerKind, spec: &LayerS
     };
     let [alike, weighted, larger] = [None, Some(1.0), Some(4.0)].map(out);
     let [by_weights, by_size] = [furthest(&weighted, &alike), furthest(&larger, &weighted)];
-    let (reads, counts_size) = match kind.layer(spec).edge_weights() {
+    let (reads, counts_size) = match kind.layer(spec).facts().edge_weights {
         EdgeWeights::Unread => (false, false),
         EdgeWeights::Factors => (true, true),
         EdgeWeights::Shares => (true, false),
@@ -104,16 +104,16 @@ pub fn weights_of_edges_are_read_as_a_layer_says(kind: &LayerKind, spec: &LayerS
     }
 }
 
-/// One more in what [`crate::Layer::shift`] names is one more in every value that goes out, within 10⁻⁵.
+/// One more in what [`crate::Facts::shift`] names is one more in every value that goes out, within 10⁻⁵.
 ///
 /// # Panics
 ///
 /// If it is not.
 pub fn what_a_layer_adds_to_every_row_it_adds(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
-    let Some(shift) = subject.layer.shift() else { return };
+    let Some(shift) = subject.layer.facts().shift else { return };
     let (x, mut shifted, mut start) = (random(ALL, spec.inputs, 1), subject.p.clone(), 0);
-    for parameter in subject.layer.parameters() {
+    for parameter in &subject.layer.facts().parameters {
         let more = if parameter.name == shift { 1.0 } else { 0.0 };
         shifted[start..start + parameter.len()].iter_mut().for_each(|value| *value += more);
         start += parameter.len();
@@ -133,7 +133,7 @@ pub fn what_a_layer_adds_to_every_row_it_adds(kind: &LayerKind, spec: &LayerSpec
 pub fn messages_that_are_rows_are_these_to_the_bit(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
     let (nodes, x) = (subject.nodes(0..OWN), random(OWN, spec.inputs, 1));
-    if !subject.layer.messages_are_rows(&nodes) {
+    if !subject.layer.facts().messages_are_rows() {
         return;
     }
     let (mut compute, mut out) = (Compute::new(1), Matrix::default());
@@ -142,7 +142,7 @@ pub fn messages_that_are_rows_are_these_to_the_bit(kind: &LayerKind, spec: &Laye
     assert!(out == x, "{} {spec:?}", kind.name);
 }
 
-/// The messages of rows that were multiplied by [`crate::Layer::sender_weight`], made with nodes of weight 1, are those
+/// The messages of rows that were multiplied by [`crate::Facts::sender_weight`], made with nodes of weight 1, are those
 /// of the rows, within 10⁻⁵ of each value.
 ///
 /// # Panics
@@ -158,7 +158,7 @@ pub fn rows_multiplied_by_their_owner_make_the_same_messages(kind: &LayerKind, s
         out
     };
     let mut weighted = x.clone();
-    if let Some(weights) = subject.layer.sender_weight(&nodes) {
+    if let Some(weights) = subject.layer.facts().sender_weight.of(&nodes) {
         let rows = weighted.data_mut().chunks_exact_mut(spec.inputs);
         rows.zip(weights).for_each(|(row, weight)| row.iter_mut().for_each(|value| *value *= weight));
     }
@@ -178,7 +178,7 @@ pub fn rows_multiplied_by_their_owner_make_the_same_messages(kind: &LayerKind, s
 /// If they are not.
 pub fn folding_two_blocks_equals_folding_one(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
-    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.facts().outputs, 2));
     let divided = subject.run(&subject.p, &x, true, Some(&dz));
     let whole = subject.run(&subject.p, &x, false, Some(&dz));
     let pairs = divided.values().zip(whole.values());
@@ -195,7 +195,7 @@ pub fn folding_two_blocks_equals_folding_one(kind: &LayerKind, spec: &LayerSpec)
 /// If it does not.
 pub fn one_function_is_what_it_stands_for(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
-    let (x, dz) = (random(OWN, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let (x, dz) = (random(OWN, spec.inputs, 1), random(OWN, subject.layer.facts().outputs, 2));
     let Some(at_once) = subject.run_undivided(&x, &dz) else { return };
     let apart = subject.run_inside(&x, &dz);
     assert_eq!(at_once.values().count(), apart.values().count());
@@ -212,7 +212,7 @@ pub fn one_function_is_what_it_stands_for(kind: &LayerKind, spec: &LayerSpec) {
 /// If it does not.
 pub fn destinations_may_be_the_first_of_more_sources(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
-    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.facts().outputs, 2));
     let (divided, sampled) = (subject.run(&subject.p, &x, true, Some(&dz)), subject.run_sampled(&x, &dz));
     for (a, b) in sampled.values().zip(divided.values()) {
         assert!((a - b).abs() < 2e-5 * (1.0 + b.abs()), "{} {spec:?}: {a} against {b}", kind.name);
@@ -239,7 +239,7 @@ pub fn a_piece_of_the_destinations_outputs_their_rows(kind: &LayerKind, spec: &L
     at.nodes = subject.nodes(piece.clone());
     layer.fold(at, Sources { first: piece.start, ..Sources::new(Side::Own, &blocks[0], &messages[0]) }, &mut folded);
     layer.fold(at, Sources::new(Side::Halo, &blocks[1], &messages[1]), &mut folded);
-    layer.finish_fold(at, &mut folded);
+    layer.finish_fold(at, &mut folded, Ending::Folds);
     let own = cut(&x, piece.clone());
     layer.close(at, Closing { x: Rows::Dense(&own), folded: Rows::Dense(&folded) }, &mut z);
     assert!(z.data() == cut(&whole, piece).data(), "{} {spec:?}", kind.name);
@@ -253,10 +253,10 @@ pub fn a_piece_of_the_destinations_outputs_their_rows(kind: &LayerKind, spec: &L
 /// If they are not.
 pub fn outputs_that_are_folds_are_these_to_the_bit(kind: &LayerKind, spec: &LayerSpec) {
     let mut subject = Subject::new(kind, spec);
-    if !subject.layer.outputs_are_folds() {
+    if !subject.layer.facts().outputs_are_folds {
         return;
     }
-    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.facts().outputs, 2));
     let apart = subject.run(&subject.p, &x, true, Some(&dz));
     subject.in_place = true;
     let in_place = subject.run(&subject.p, &x, true, Some(&dz));
@@ -275,7 +275,7 @@ pub fn outputs_that_are_folds_are_these_to_the_bit(kind: &LayerKind, spec: &Laye
 /// If they are farther apart.
 pub fn adjoints_agree_with_finite_differences(kind: &LayerKind, spec: &LayerSpec) {
     let subject = Subject::new(kind, spec);
-    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.facts().outputs, 2));
     let done = subject.run(&subject.p, &x, true, Some(&dz));
     let value = |p: &[f32], x: &Matrix| product(subject.run(p, x, true, None).z.data(), dz.data());
     let (step, tolerance) = if spec.aggregator == Aggregator::Max { (1e-4f32, 4e-2) } else { (1e-3, 1e-2) };
@@ -292,7 +292,7 @@ pub fn adjoints_agree_with_finite_differences(kind: &LayerKind, spec: &LayerSpec
     let at = |e: f32| value(&subject.p, &Matrix::from_vec(ALL, spec.inputs, moved(x.data(), d.data(), e)));
     compare("input", &at, product(done.dx.data(), d.data()));
     let mut start = 0;
-    for parameter in subject.layer.parameters() {
+    for parameter in &subject.layer.facts().parameters {
         let mut d = vec![0.0; subject.p.len()];
         d[start..start + parameter.len()].copy_from_slice(random(1, parameter.len(), 4).data());
         start += parameter.len();

@@ -49,8 +49,8 @@ pub mod threads;
 pub use block::{Block, EdgeData};
 pub use dropout::Dropout;
 pub use layer::{
-    Absence, At, Closing, EdgeWeights, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State,
-    Undivided, Wanted, Whole, layer_kind,
+    Absence, At, Closing, EdgeWeights, Ending, Facts, Layer, LayerSpec, NodeWeight, Nodes, Product, Senders, Side,
+    Slot, Sources, State, Undivided, Wanted, Whole, layer_kind,
 };
 pub use matrix::{DenseRows, Matrix, Operand, Precision, Rows, Span, SparseRows, SparseSpan};
 pub use network::{Network, Unit};

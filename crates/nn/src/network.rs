@@ -47,8 +47,8 @@ impl Unit {
 
     /// Where the parameter stands that changes nothing, if the layer's stand from `start` on.
     fn idle(&self, mut start: usize) -> Option<Range<usize>> {
-        let shift = self.layer.shift().filter(|_| self.after.normalises_columns())?;
-        for spec in self.layer.parameters() {
+        let shift = self.layer.facts().shift.filter(|_| self.after.normalises_columns())?;
+        for spec in &self.layer.facts().parameters {
             if spec.name == shift {
                 return Some(start..start + spec.len());
             }
@@ -86,12 +86,11 @@ impl UnitRanges {
     /// Appends the parameters of a unit; where running statistics stand is counted from their own begin.
     fn of(unit: &Unit, table: &mut Table, running: &mut Table) -> UnitRanges {
         let start = table.len;
-        for mut spec in unit.layer.parameters() {
-            spec.name = unit.parameter(&spec.name);
-            table.push(spec);
+        for spec in &unit.layer.facts().parameters {
+            table.push(ParameterSpec { name: unit.parameter(&spec.name), ..spec.clone() });
         }
         let layer = start..table.len;
-        let (width, norm) = (unit.layer.outputs(), unit.after.norm());
+        let (width, norm) = (unit.layer.facts().outputs, unit.after.norm());
         let of_norm = |table: &mut Table, part: &str, initial| match norm {
             Some(Norm { name, .. }) => table.push(ParameterSpec::new(&format!("{name}.{part}"), &[width], initial)),
             None => table.len..table.len,
@@ -223,9 +222,13 @@ impl Network {
     #[must_use]
     pub fn joining(self, joining: Joining, first: usize) -> Self {
         let (last, joined) = self.units.split_last().expect("a network has layers");
-        let widths: Vec<usize> = joined[first..].iter().map(|unit| unit.layer.outputs()).collect();
+        let widths: Vec<usize> = joined[first..].iter().map(|unit| unit.layer.facts().outputs).collect();
         assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{widths:?}: rows of one width");
-        assert_eq!(joining.width(widths.len(), widths[0]), last.layer.inputs(), "what is read is what was joined");
+        assert_eq!(
+            joining.width(widths.len(), widths[0]),
+            last.layer.facts().inputs,
+            "what is read is what was joined"
+        );
         Network { joined: Some(Joined { joining, first }), ..self }
     }
 

@@ -5,7 +5,7 @@ use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::fold::{sum_fold, sum_fold_adjoint};
 use laconic_nn::layer::{LayerKind, LayerRegistry};
 use laconic_nn::parameters::{Initial, ParameterSpec};
-use laconic_nn::{At, Closing, Layer, LayerSpec, Matrix, Rows, Senders, Side, Sources, Wanted, laws};
+use laconic_nn::{At, Closing, Facts, Layer, LayerSpec, Matrix, Rows, Senders, Side, Sources, Wanted, laws};
 
 /// `z = w · Σ neighbours`, with one parameter, times an option.
 struct Scaled {
@@ -13,6 +13,7 @@ struct Scaled {
     option: f32,
     /// Whether the gradient forgets the option.
     wrong: bool,
+    facts: Facts,
 }
 
 /// The factor that the forward pass used.
@@ -35,36 +36,13 @@ static WRONG: LayerKind = LayerKind { build: |spec| build(spec, true), ..SCALED 
 
 fn build(spec: &LayerSpec, wrong: bool) -> Box<dyn Layer> {
     let option = spec.options.get("option").copied().unwrap_or(3.0) as f32;
-    Box::new(Scaled { width: spec.inputs, option, wrong })
+    let (width, parameters) = (spec.inputs, vec![ParameterSpec::new("w", &[1], Initial::Ones)]);
+    Box::new(Scaled { width, option, wrong, facts: Facts::new(width, width, parameters) })
 }
 
 impl Layer for Scaled {
-    fn inputs(&self) -> usize {
-        self.width
-    }
-
-    fn outputs(&self) -> usize {
-        self.width
-    }
-
-    fn message_width(&self) -> usize {
-        self.width
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        vec![ParameterSpec::new("w", &[1], Initial::Ones)]
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        false
-    }
-
-    fn reads_own_row(&self) -> bool {
-        false
-    }
-
-    fn pyg_constructor(&self, _self_loops: bool) -> String {
-        String::new()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::{ALL, HALO, OWN, RELATIONS};
 use crate::block::{Block, EdgeData};
 use crate::kernels::Store;
-use crate::layer::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted, Whole};
+use crate::layer::{
+    At, Closing, Ending, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted, Whole,
+};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::ParameterSpec;
 use crate::threads::Compute;
@@ -49,7 +51,7 @@ impl Subject {
     /// The same with edges of random weights around `mean`, where there is one.
     pub(super) fn weighing(kind: &LayerKind, spec: &LayerSpec, mean: Option<f32>) -> Subject {
         let layer = kind.layer(spec);
-        let len = layer.parameters().iter().map(ParameterSpec::len).sum();
+        let len = layer.facts().parameters.iter().map(ParameterSpec::len).sum();
         let key = Key::new(11, Purpose::Test);
         let mut parts = [(); 3].map(|()| (vec![0], vec![], vec![], vec![]));
         let mut counts = [0.0f32; OWN];
@@ -123,8 +125,8 @@ impl Subject {
         let blocks = blocks.map(|(side, block, messages)| Sources::new(side, block, messages));
         at.nodes = self.nodes(0..OWN);
         blocks.iter().for_each(|sources| layer.fold(at, *sources, &mut folded));
-        let end = if self.in_place { Layer::finish_outputs } else { Layer::finish_fold };
-        end(layer, at, &mut folded);
+        let ending = if self.in_place { Ending::Outputs } else { Ending::Folds };
+        layer.finish_fold(at, &mut folded, ending);
         let input = Closing { x: Rows::Dense(&x[0]), folded: Rows::Dense(&folded) };
         if self.in_place {
             z.clone_from(&folded);
@@ -141,7 +143,7 @@ impl Subject {
         // Where messages have no parameters, nobody reads rows and messages in the backward pass.
         let [unread, unread_halo] = [&messages[0], &messages[1]].map(spoiled);
         let [unread_x, unread_x_halo] = [&x[0], &x[1]].map(spoiled);
-        let is_read = layer.message_has_parameters();
+        let is_read = layer.facts().message_has_parameters;
         let blocks = if is_read || !divided {
             blocks
         } else {
@@ -155,7 +157,7 @@ impl Subject {
         if !divided {
             [own, halo] = [cut(&own, 0..OWN), cut(&own, OWN..ALL)];
         }
-        let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+        let store = if layer.facts().reads_own_row { Store::Add } else { Store::Set };
         let senders = Senders { side: Side::Own, x: Rows::Dense(x[0]), messages: messages[0] };
         layer.message_adjoint(at, &mut g, senders, &mut own, Some((&mut dx, store)));
         at.nodes = self.nodes(OWN..ALL);
@@ -190,7 +192,7 @@ impl Subject {
         let nobody = Sources::new(Side::Halo, &self.nothing, &nothing);
         at.nodes = self.nodes(0..OWN);
         layer.fold(at, sources, &mut folded);
-        layer.finish_fold(at, &mut folded);
+        layer.finish_fold(at, &mut folded, Ending::Folds);
         let own = cut(x, 0..OWN);
         let input = Closing { x: Rows::Dense(&own), folded: Rows::Dense(&folded) };
         layer.close(at, input, &mut z);
@@ -205,7 +207,7 @@ impl Subject {
         at.nodes = self.nodes(all);
         let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages: &messages };
         layer.message_adjoint(at, &mut g, senders, &mut dmessages, Some((&mut dx, Store::Add)));
-        if layer.reads_own_row() {
+        if layer.facts().reads_own_row {
             dx.data_mut().iter_mut().zip(dx_own.data()).for_each(|(all, own)| *all += own);
         }
         Done { z, g, dx }
@@ -216,7 +218,7 @@ impl Subject {
         let undivided = self.layer.undivided()?;
         let (mut compute, mut state) = (Compute::new(2), State::default());
         let nodes = self.nodes(0..OWN);
-        let input = Whole { x, weight: self.layer.sender_weight(&nodes), block: &self.own };
+        let input = Whole { x, weight: self.layer.facts().sender_weight.of(&nodes), block: &self.own };
         let at = &mut At { compute: &mut compute, p: &self.p, nodes, state: &mut state };
         let (mut z, mut dx) = (spoiled(dz), spoiled(x));
         undivided.forward(at, input, &mut z);

@@ -5,8 +5,8 @@
 //! Only q travels: a receiver computes the halves of the scores from it.
 
 use super::{
-    Absence, At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted,
-    python,
+    Absence, At, Closing, EdgeWeights, Ending, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Product, Senders, Side,
+    Sources, Wanted, python,
 };
 use crate::kernels::Store;
 use crate::kernels::attention::{
@@ -35,12 +35,43 @@ struct Gat {
     /// Columns of one head.
     width: usize,
     concatenate: bool,
+    facts: Facts,
 }
 
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let width = if spec.concatenate { spec.outputs / spec.heads } else { spec.outputs };
     assert!(!spec.concatenate || width * spec.heads == spec.outputs, "concatenated heads fill the output exactly");
-    Box::new(Gat { inputs: spec.inputs, heads: spec.heads, width, concatenate: spec.concatenate })
+    let (inputs, heads, outputs) = (spec.inputs, spec.heads, spec.outputs);
+    let columns = heads * width;
+    let glorot = |fan_in, fan_out| Initial::Glorot { fan_in, fan_out };
+    // PyTorch Geometric initialises attention vectors [1, heads, width] by their last two dimensions.
+    let (vector, shape) = (glorot(heads, width), [1, heads, width]);
+    let parameters = vec![
+        ParameterSpec::new("lin.weight", &[columns, inputs], glorot(inputs, columns)),
+        ParameterSpec::new("att_src", &shape, vector),
+        ParameterSpec::new("att_dst", &shape, vector),
+        ParameterSpec::new("bias", &[outputs], Initial::Zeros),
+    ];
+    // Both attention vectors read transformed rows.
+    let of_vector = Product::of_inner(columns);
+    let concat = python(spec.concatenate);
+    let facts = Facts {
+        products: vec![Product::of_inputs(inputs * columns), of_vector, of_vector],
+        shift: Some("bias"),
+        destination_weight: NodeWeight::InverseDegree,
+        state_columns: if spec.concatenate { 0 } else { columns },
+        state_values: [7 * heads, heads],
+        scores: heads,
+        reads_positions: true,
+        absence: Absence::Weighed,
+        edge_weights: EdgeWeights::Unread,
+        takes_bf16: true,
+        outputs_are_folds: spec.concatenate,
+        pyg: format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={{self_loops}})"),
+        ..Facts::new(inputs, outputs, parameters)
+    };
+    let facts = facts.with_transformed_messages(columns);
+    Box::new(Gat { inputs, heads, width, concatenate: spec.concatenate, facts })
 }
 
 /// What goes from fold to close and to their adjoints.
@@ -79,7 +110,7 @@ impl Gat {
 
     /// Lengths of the views.
     fn lens(&self) -> [usize; 4] {
-        [self.inputs * self.columns(), self.columns(), self.columns(), self.outputs()]
+        [self.inputs * self.columns(), self.columns(), self.columns(), self.facts.outputs]
     }
 
     fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
@@ -92,84 +123,8 @@ impl Gat {
 }
 
 impl Layer for Gat {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        if self.concatenate { self.columns() } else { self.width }
-    }
-
-    fn message_width(&self) -> usize {
-        self.columns()
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let glorot = |fan_in, fan_out| Initial::Glorot { fan_in, fan_out };
-        // PyTorch Geometric initialises attention vectors [1, heads, width] by their last two dimensions.
-        let vector = glorot(self.heads, self.width);
-        let shape = [1, self.heads, self.width];
-        vec![
-            ParameterSpec::new("lin.weight", &[self.columns(), self.inputs], glorot(self.inputs, self.columns())),
-            ParameterSpec::new("att_src", &shape, vector),
-            ParameterSpec::new("att_dst", &shape, vector),
-            ParameterSpec::new("bias", &[self.outputs()], Initial::Zeros),
-        ]
-    }
-
-    fn products(&self) -> Vec<Product> {
-        // Both attention vectors read transformed rows.
-        let vector = Product::of_inner(self.columns());
-        vec![Product::of_inputs(self.inputs * self.columns()), vector, vector]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        true
-    }
-
-    fn state_columns(&self) -> usize {
-        if self.concatenate { 0 } else { self.columns() }
-    }
-
-    fn state_values(&self, rows: usize, edges: usize) -> usize {
-        rows * 7 * self.heads + edges * self.heads
-    }
-
-    fn scores(&self) -> usize {
-        self.heads
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Unread
-    }
-
-    fn takes_bf16(&self) -> bool {
-        true
-    }
-
-    fn reads_positions(&self) -> bool {
-        true
-    }
-
-    fn reads_own_row(&self) -> bool {
-        false
-    }
-
-    fn absence(&self) -> Absence {
-        Absence::Weighed
-    }
-
-    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        Some(nodes.inverse_degree)
-    }
-
-    fn pyg_constructor(&self, self_loops: bool) -> String {
-        let (inputs, width, heads, concat) = (self.inputs, self.width, self.heads, python(self.concatenate));
-        format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={})", python(self_loops))
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, At { compute, p, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
@@ -198,24 +153,15 @@ impl Layer for Gat {
         attention_fold(compute, folded, &mut memory.softmax, scores);
     }
 
-    fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
+    fn finish_fold(&self, At { compute, p, state, .. }: &mut At<'_>, folded: &mut Matrix, ending: Ending) {
         let Memory { softmax, is_shifted, .. } = state.own.get();
-        *is_shifted = false;
-        attention_close(compute, folded, softmax, None);
-    }
-
-    fn outputs_are_folds(&self) -> bool {
-        self.concatenate
-    }
-
-    fn finish_outputs(&self, At { compute, p, state, .. }: &mut At<'_>, folded: &mut Matrix) {
-        let Memory { softmax, is_shifted, .. } = state.own.get();
-        *is_shifted = true;
-        attention_close(compute, folded, softmax, Some(self.views(p).bias));
+        *is_shifted = ending == Ending::Outputs;
+        let bias = is_shifted.then(|| self.views(p).bias);
+        attention_close(compute, folded, softmax, bias);
     }
 
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
-        out.reshape(input.folded.rows(), self.outputs());
+        out.reshape(input.folded.rows(), self.facts.outputs);
         if self.concatenate {
             copy_shifted(compute, out, input.folded, self.views(p).bias);
         } else {

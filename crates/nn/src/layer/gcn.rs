@@ -4,8 +4,8 @@
 //! The owner scales a message by its own degree, so that no worker needs to know another node's.
 
 use super::{
-    At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Undivided, Wanted, Whole, python,
-    store,
+    At, Closing, EdgeWeights, Ending, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Nodes, Senders, Sources,
+    Undivided, Wanted, Whole, store,
 };
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
@@ -31,11 +31,28 @@ struct Gcn {
     outputs: usize,
     /// Whether messages are transformed rows (narrower where outputs < inputs) rather than rows as they are.
     transform_first: bool,
+    facts: Facts,
 }
 
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let transform_first = !spec.aggregate_first && spec.outputs < spec.inputs;
-    Box::new(Gcn { inputs: spec.inputs, outputs: spec.outputs, transform_first })
+    let (inputs, outputs) = (spec.inputs, spec.outputs);
+    let glorot = Initial::Glorot { fan_in: inputs, fan_out: outputs };
+    let parameters = vec![
+        ParameterSpec::new("lin.weight", &[outputs, inputs], glorot),
+        ParameterSpec::new("bias", &[outputs], Initial::Zeros),
+    ];
+    let facts = Facts {
+        shift: Some("bias"),
+        sender_weight: NodeWeight::InverseRootDegree,
+        destination_weight: NodeWeight::InverseRootDegree,
+        edge_weights: EdgeWeights::Shares,
+        takes_bf16: true,
+        pyg: format!("GCNConv({inputs}, {outputs}, add_self_loops={{self_loops}})"),
+        ..Facts::new(inputs, outputs, parameters)
+    };
+    let facts = if transform_first { facts.with_transformed_messages(outputs) } else { facts };
+    Box::new(Gcn { inputs, outputs, transform_first, facts })
 }
 
 impl Gcn {
@@ -71,65 +88,16 @@ impl Undivided for Gcn {
 }
 
 impl Layer for Gcn {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn message_width(&self) -> usize {
-        if self.transform_first { self.outputs } else { self.inputs }
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let glorot = Initial::Glorot { fan_in: self.inputs, fan_out: self.outputs };
-        vec![
-            ParameterSpec::new("lin.weight", &[self.outputs, self.inputs], glorot),
-            ParameterSpec::new("bias", &[self.outputs], Initial::Zeros),
-        ]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        self.transform_first
-    }
-
-    fn sender_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        Some(nodes.inverse_root_degree)
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Shares
-    }
-
-    fn takes_bf16(&self) -> bool {
-        true
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn undivided(&self) -> Option<&dyn Undivided> {
         (!self.transform_first).then_some(self)
     }
 
-    fn reads_own_row(&self) -> bool {
-        false
-    }
-
-    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        Some(nodes.inverse_root_degree)
-    }
-
-    fn pyg_constructor(&self, self_loops: bool) -> String {
-        let (inputs, outputs) = (self.inputs, self.outputs);
-        format!("GCNConv({inputs}, {outputs}, add_self_loops={})", python(self_loops))
-    }
-
     fn message(&self, At { compute, p, nodes, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
-        out.reshape(x.rows(), self.message_width());
+        out.reshape(x.rows(), self.facts.message_width);
         let degree = Some(nodes.inverse_root_degree);
         if self.transform_first {
             times_weight_transposed(compute, out, Store::Set, x, &p[..self.weight_len()]);
@@ -145,11 +113,11 @@ impl Layer for Gcn {
         Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
-        folded.reshape(block.destinations(), self.message_width());
+        folded.reshape(block.destinations(), self.facts.message_width);
         sum_fold(compute, folded, store(side), block, messages);
     }
 
-    fn finish_fold(&self, At { compute, nodes, .. }: &mut At<'_>, folded: &mut Matrix) {
+    fn finish_fold(&self, At { compute, nodes, .. }: &mut At<'_>, folded: &mut Matrix, _ending: Ending) {
         scale_and_shift(compute, folded, Some(nodes.inverse_root_degree), None);
     }
 
@@ -195,7 +163,7 @@ impl Layer for Gcn {
         dfolded: &Matrix,
         dmessages: &mut Matrix,
     ) {
-        dmessages.reshape(block.sources(), self.message_width());
+        dmessages.reshape(block.sources(), self.facts.message_width);
         sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! `W_0` is applied to own row and sum apart where one of them is sparse, else to the sum of both.
 
-use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
+use super::{At, Closing, Facts, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_onto, times_weight_through_relu};
 use crate::kernels::elementwise::{add_scaled, copy_scaled, relu_piece};
@@ -27,11 +27,32 @@ struct Gin {
     inner: usize,
     outputs: usize,
     learn_epsilon: bool,
+    facts: Facts,
 }
 
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let LayerSpec { inputs, inner, outputs, learn_epsilon, .. } = *spec;
-    Box::new(Gin { inputs, inner, outputs, learn_epsilon })
+    let (first, second) = (Initial::fan_in(inputs), Initial::fan_in(inner));
+    let mut parameters = vec![
+        ParameterSpec::new("nn.0.weight", &[inner, inputs], first),
+        ParameterSpec::new("nn.0.bias", &[inner], first),
+        ParameterSpec::new("nn.2.weight", &[outputs, inner], second),
+        ParameterSpec::new("nn.2.bias", &[outputs], second),
+    ];
+    if learn_epsilon {
+        parameters.push(ParameterSpec::new("eps", &[1], Initial::Zeros));
+    }
+    let perceptron = format!("Sequential(Linear({inputs}, {inner}), ReLU(), Linear({inner}, {outputs}))");
+    let facts = Facts {
+        products: vec![Product::of_inputs(inputs * inner), Product::of_inner(inner * outputs)],
+        shift: Some("nn.2.bias"),
+        state_columns: inner,
+        takes_bf16: true,
+        reads_own_row: true,
+        pyg: format!("GINConv({perceptron}, train_eps={})", python(learn_epsilon)),
+        ..Facts::new(inputs, outputs, parameters)
+    };
+    Box::new(Gin { inputs, inner, outputs, learn_epsilon, facts })
 }
 
 /// What goes from close to its adjoint.
@@ -76,64 +97,8 @@ impl Gin {
 }
 
 impl Layer for Gin {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn message_width(&self) -> usize {
-        self.inputs
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let (first, second) = (Initial::fan_in(self.inputs), Initial::fan_in(self.inner));
-        let mut specs = vec![
-            ParameterSpec::new("nn.0.weight", &[self.inner, self.inputs], first),
-            ParameterSpec::new("nn.0.bias", &[self.inner], first),
-            ParameterSpec::new("nn.2.weight", &[self.outputs, self.inner], second),
-            ParameterSpec::new("nn.2.bias", &[self.outputs], second),
-        ];
-        if self.learn_epsilon {
-            specs.push(ParameterSpec::new("eps", &[1], Initial::Zeros));
-        }
-        specs
-    }
-
-    fn products(&self) -> Vec<Product> {
-        vec![Product::of_inputs(self.inputs * self.inner), Product::of_inner(self.inner * self.outputs)]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("nn.2.bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        false
-    }
-
-    fn state_columns(&self) -> usize {
-        self.inner
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Factors
-    }
-
-    fn takes_bf16(&self) -> bool {
-        true
-    }
-
-    fn reads_own_row(&self) -> bool {
-        true
-    }
-
-    fn pyg_constructor(&self, _self_loops: bool) -> String {
-        let (inputs, inner, outputs) = (self.inputs, self.inner, self.outputs);
-        let perceptron = format!("Sequential(Linear({inputs}, {inner}), ReLU(), Linear({inner}, {outputs}))");
-        format!("GINConv({perceptron}, train_eps={})", python(self.learn_epsilon))
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, At { compute, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -1,7 +1,7 @@
 //! A linear map of a node's own row, `z = x Wᵀ + b`: the layers of `mlp`, and the classifier heads of lazy training.
 //! It reads no neighbours, so it exchanges nothing.
 
-use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
+use super::{At, Closing, EdgeWeights, Facts, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::product::times_weight;
@@ -22,12 +22,28 @@ pub(super) const KIND: LayerKind = LayerKind {
 pub struct Linear {
     inputs: usize,
     outputs: usize,
+    facts: Facts,
 }
 
 impl Linear {
     /// A linear map between these widths.
     pub fn new(inputs: usize, outputs: usize) -> Self {
-        Linear { inputs, outputs }
+        let bound = Initial::fan_in(inputs);
+        let parameters = vec![
+            ParameterSpec::new("weight", &[outputs, inputs], bound),
+            ParameterSpec::new("bias", &[outputs], bound),
+        ];
+        let facts = Facts {
+            message_width: 0,
+            fold_width: 0,
+            shift: Some("bias"),
+            edge_weights: EdgeWeights::Unread,
+            takes_bf16: true,
+            reads_own_row: true,
+            pyg: format!("Linear({inputs}, {outputs})"),
+            ..Facts::new(inputs, outputs, parameters)
+        };
+        Linear { inputs, outputs, facts }
     }
 }
 
@@ -36,48 +52,8 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
 }
 
 impl Layer for Linear {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn message_width(&self) -> usize {
-        0
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let bound = Initial::fan_in(self.inputs);
-        vec![
-            ParameterSpec::new("weight", &[self.outputs, self.inputs], bound),
-            ParameterSpec::new("bias", &[self.outputs], bound),
-        ]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        false
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Unread
-    }
-
-    fn takes_bf16(&self) -> bool {
-        true
-    }
-
-    fn reads_own_row(&self) -> bool {
-        true
-    }
-
-    fn pyg_constructor(&self, _self_loops: bool) -> String {
-        format!("Linear({}, {})", self.inputs, self.outputs)
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, _at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -8,6 +8,7 @@
 //!
 //! A new layer is one file here and one line in [`LAYERS`].
 
+mod facts;
 mod gat;
 mod gcn;
 mod gin;
@@ -23,10 +24,10 @@ use std::collections::BTreeMap;
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::matrix::{Matrix, Precision, Rows};
-use crate::parameters::ParameterSpec;
 use crate::registry::{Kind, Registry};
 use crate::threads::Compute;
 
+pub use facts::{Facts, NodeWeight, Product};
 pub use linear::Linear;
 pub use residual::RESIDUAL;
 pub use state::{Slot, State};
@@ -93,7 +94,7 @@ pub enum EdgeWeights {
 pub struct At<'a> {
     /// Threads and scratch memory.
     pub compute: &'a mut Compute,
-    /// The layer's own slice of the parameters, in the order of [`Layer::parameters`].
+    /// The layer's own slice of the parameters, in the order of [`Facts::parameters`].
     pub p: &'a [f32],
     /// What is known of the rows that are worked on, one entry a row: senders in `message` and its adjoint,
     /// destinations in `close` and its adjoint.
@@ -109,7 +110,7 @@ pub struct Sources<'a> {
     pub side: Side,
     /// The edges, sources → destinations.
     pub block: &'a Block,
-    /// The sources' messages; sources × [`Layer::message_width`].
+    /// The sources' messages; sources × [`Facts::message_width`].
     pub messages: &'a Matrix,
     /// Which source row of the own side is the first destination; the others follow it. Destinations are 0 and what
     /// follows in whole graphs, where own rows are both, and in sampled blocks, whose destinations are the first of
@@ -129,7 +130,7 @@ impl<'a> Sources<'a> {
 pub struct Closing<'a> {
     /// Own input rows; destinations × inputs.
     pub x: Rows<'a>,
-    /// Folded messages; destinations × [`Layer::fold_width`].
+    /// Folded messages; destinations × [`Facts::fold_width`].
     pub folded: Rows<'a>,
 }
 
@@ -144,7 +145,7 @@ impl Closing<'_> {
 /// The gradients that the adjoint of `close` sets, each where it is wanted.
 #[derive(Default)]
 pub struct Wanted<'a> {
-    /// That of the folds; destinations × [`Layer::fold_width`].
+    /// That of the folds; destinations × [`Facts::fold_width`].
     pub dfolded: Option<&'a mut Matrix>,
     /// That of own input rows through `close` alone, for layers that read them there; destinations × inputs.
     pub dx: Option<&'a mut Matrix>,
@@ -157,135 +158,25 @@ pub struct Senders<'a> {
     pub side: Side,
     /// The rows; senders × inputs.
     pub x: Rows<'a>,
-    /// Their messages; senders × [`Layer::message_width`].
+    /// Their messages; senders × [`Facts::message_width`].
     pub messages: &'a Matrix,
 }
 
-/// A matrix that every row is multiplied by, for counts of the work: 2 · values flops a row forward, as many for the
-/// gradient of the matrix, and as many for that of what it multiplies.
+/// What [`Layer::finish_fold`] is to leave behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Product {
-    /// The number of values of the matrix.
-    pub values: usize,
-    /// Whether it multiplies the rows that come in, or sums of them; else something that depends on other parameters,
-    /// whose gradient is wanted even where nobody wants that of the rows.
-    pub of_inputs: bool,
-}
-
-impl Product {
-    /// A matrix of so many values that multiplies rows that come in.
-    pub fn of_inputs(values: usize) -> Product {
-        Product { values, of_inputs: true }
-    }
-
-    /// A matrix of so many values that multiplies what other parameters have made of them.
-    pub fn of_inner(values: usize) -> Product {
-        Product { values, of_inputs: false }
-    }
+pub enum Ending {
+    /// Folds, which [`Layer::close`] reads.
+    Folds,
+    /// Output rows, where [`Facts::outputs_are_folds`]: what `close` would make of the folds. Its adjoint is then given
+    /// these as folds.
+    Outputs,
 }
 
 /// One graph layer. All matrices have one row a node; `g` is the layer's own slice of the gradients, laid out as
 /// [`At::p`].
 pub trait Layer: Send + Sync {
-    /// Width of the rows that come in.
-    fn inputs(&self) -> usize;
-
-    /// Width of the rows that go out.
-    fn outputs(&self) -> usize;
-
-    /// Width of messages; 0 for a layer that reads no neighbours.
-    fn message_width(&self) -> usize;
-
-    /// Width of folds.
-    fn fold_width(&self) -> usize {
-        self.message_width()
-    }
-
-    /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
-    fn parameters(&self) -> Vec<ParameterSpec>;
-
-    /// The dense products that the layer's equations have for each row: those of its parameters of two dimensions and
-    /// more, unless the layer says otherwise. A product costs as much on rows as on their folds, so it does not matter
-    /// which of the two the layer multiplies.
-    fn products(&self) -> Vec<Product> {
-        let matrix = |spec: &&ParameterSpec| spec.shape.len() > 1;
-        self.parameters().iter().filter(matrix).map(|spec| Product::of_inputs(spec.len())).collect()
-    }
-
-    /// The name of the parameter that is added to every row that goes out, where there is one. A norm over rows takes
-    /// away what it adds.
-    fn shift(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether messages, or how they are folded, depend on parameters. Where neither does, the fold is a sum of
-    /// messages, and that of frozen inputs can be computed once and kept.
-    fn message_has_parameters(&self) -> bool;
-
-    /// Whether messages are rows as they are, but for what their senders multiply them by.
-    fn message_is_row(&self) -> bool {
-        !self.message_has_parameters()
-    }
-
-    /// What a message is multiplied by for its sender's sake, which only the sender's owner knows; `None` stands for 1.
-    /// Nothing else of `nodes` may enter a message, and the row may be multiplied in its place: whoever gets rows so
-    /// multiplied makes the same messages of them, with nodes of weight 1.
-    fn sender_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        None
-    }
-
-    /// Whether messages are rows and nothing else, so that who has these at hand need not make a copy, and the gradient
-    /// of messages is that of rows.
-    fn messages_are_rows(&self, nodes: &Nodes<'_>) -> bool {
-        let plain = self.message_width() > 0 && self.message_is_row() && !self.message_has_parameters();
-        plain && self.sender_weight(nodes).is_none()
-    }
-
-    /// Values a row that the layer keeps in [`State`], stored as rows are.
-    fn state_columns(&self) -> usize {
-        0
-    }
-
-    /// Values of four bytes that the layer keeps in [`State`] besides, for so many own rows, and edges that end there.
-    fn state_values(&self, _rows: usize, _edges: usize) -> usize {
-        0
-    }
-
-    /// How many scores each edge has that its message is weighed by, each made of a value of either end and compared
-    /// with those of its destination's other edges. Counts of the work ask.
-    fn scores(&self) -> usize {
-        0
-    }
-
-    /// Whether the adjoint of the fold reads something of each edge, so that it goes by
-    /// [`Block::positions`](crate::Block::positions) even where edges have no weights.
-    fn reads_positions(&self) -> bool {
-        false
-    }
-
-    /// How the fold takes halo rows of which only some are there.
-    fn absence(&self) -> Absence {
-        Absence::Scaled
-    }
-
-    /// What a message counts for at its destination besides the edge's weight, about (for models of quantisation's
-    /// variance); `None` stands for 1.
-    fn destination_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        None
-    }
-
-    /// What the layer makes of the weights of edges.
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Factors
-    }
-
-    /// Whether every function of the layer takes matrices that store values as bf16, and others beside them.
-    fn takes_bf16(&self) -> bool {
-        false
-    }
-
-    /// Whether `close` reads the node's own row besides the fold.
-    fn reads_own_row(&self) -> bool;
+    /// What is known of it.
+    fn facts(&self) -> &Facts;
 
     /// Sets `out` to the messages of the rows `x`, which `at.nodes` describes. `at.p` may be empty where messages have
     /// no parameters.
@@ -297,17 +188,7 @@ pub trait Layer: Send + Sync {
 
     /// Ends the fold, once every block is in. It may scale rows for their destinations' sake, which of a kept fold then
     /// happens once.
-    fn finish_fold(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
-
-    /// Whether output rows are folds with something done to each value that can be done in its place, so that a layer
-    /// whose messages have parameters need not have both: then [`Layer::finish_outputs`] is there.
-    fn outputs_are_folds(&self) -> bool {
-        false
-    }
-
-    /// [`Layer::finish_fold`] and [`Layer::close`] at once where [`Layer::outputs_are_folds`]: turns the folds into the
-    /// output rows. The adjoint of `close` is then given these as folds.
-    fn finish_outputs(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
+    fn finish_fold(&self, _at: &mut At<'_>, _folded: &mut Matrix, _ending: Ending) {}
 
     /// Sets `out` to the output rows, from own rows and folds.
     fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix);
@@ -347,9 +228,6 @@ pub trait Layer: Send + Sync {
     fn undivided(&self) -> Option<&dyn Undivided> {
         None
     }
-
-    /// The call that makes the same layer in PyTorch Geometric (or PyTorch), for exported models.
-    fn pyg_constructor(&self, self_loops: bool) -> String;
 }
 
 /// The shape of one layer of a network.

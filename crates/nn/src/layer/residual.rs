@@ -3,7 +3,7 @@
 //!
 //! It stands before norm and activation, as in PyTorch Geometric's and DGL's `GATConv(residual=True)`.
 
-use super::{Absence, At, Closing, EdgeWeights, Layer, Nodes, Product, Senders, Sources, Wanted};
+use super::{At, Closing, Ending, Facts, Layer, Product, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::elementwise::copy_scaled;
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
@@ -18,16 +18,28 @@ pub(super) struct Residual {
     layer: Box<dyn Layer>,
     /// How many values the layer's own parameters have.
     own: usize,
+    facts: Facts,
 }
 
 impl Residual {
     pub fn around(layer: Box<dyn Layer>) -> Residual {
-        let own = layer.parameters().iter().map(ParameterSpec::len).sum();
-        Residual { layer, own }
+        let of = layer.facts();
+        let own = of.parameters.iter().map(ParameterSpec::len).sum();
+        let mut facts = Facts { reads_own_row: true, outputs_are_folds: false, ..of.clone() };
+        if of.reads_own_row {
+            // The gradient, which the layer uses up.
+            facts.state_columns += of.outputs;
+        }
+        if of.inputs != of.outputs {
+            let (shape, initial) = ([of.outputs, of.inputs], Initial::fan_in(of.inputs));
+            facts.parameters.push(ParameterSpec::new(&format!("{RESIDUAL}weight"), &shape, initial));
+            facts.products.push(Product::of_inputs(of.inputs * of.outputs));
+        }
+        Residual { own, facts, layer }
     }
 
     fn is_mapped(&self) -> bool {
-        self.layer.inputs() != self.layer.outputs()
+        self.facts.inputs != self.facts.outputs
     }
 
     /// What the layer itself is given. Where messages have no parameters, there may be none.
@@ -46,90 +58,8 @@ impl Residual {
 }
 
 impl Layer for Residual {
-    fn inputs(&self) -> usize {
-        self.layer.inputs()
-    }
-
-    fn outputs(&self) -> usize {
-        self.layer.outputs()
-    }
-
-    fn message_width(&self) -> usize {
-        self.layer.message_width()
-    }
-
-    fn fold_width(&self) -> usize {
-        self.layer.fold_width()
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let mut specs = self.layer.parameters();
-        if self.is_mapped() {
-            let shape = [self.outputs(), self.inputs()];
-            specs.push(ParameterSpec::new(&format!("{RESIDUAL}weight"), &shape, Initial::fan_in(self.inputs())));
-        }
-        specs
-    }
-
-    fn products(&self) -> Vec<Product> {
-        let past = self.is_mapped().then(|| Product::of_inputs(self.inputs() * self.outputs()));
-        self.layer.products().into_iter().chain(past).collect()
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        self.layer.shift()
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        self.layer.message_has_parameters()
-    }
-
-    fn message_is_row(&self) -> bool {
-        self.layer.message_is_row()
-    }
-
-    fn sender_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        self.layer.sender_weight(nodes)
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        self.layer.edge_weights()
-    }
-
-    fn absence(&self) -> Absence {
-        self.layer.absence()
-    }
-
-    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        self.layer.destination_weight(nodes)
-    }
-
-    fn state_columns(&self) -> usize {
-        self.layer.state_columns() + if self.layer.reads_own_row() { self.outputs() } else { 0 }
-    }
-
-    fn state_values(&self, rows: usize, edges: usize) -> usize {
-        self.layer.state_values(rows, edges)
-    }
-
-    fn scores(&self) -> usize {
-        self.layer.scores()
-    }
-
-    fn reads_positions(&self) -> bool {
-        self.layer.reads_positions()
-    }
-
-    fn takes_bf16(&self) -> bool {
-        self.layer.takes_bf16()
-    }
-
-    fn reads_own_row(&self) -> bool {
-        true
-    }
-
-    fn pyg_constructor(&self, self_loops: bool) -> String {
-        self.layer.pyg_constructor(self_loops)
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
@@ -140,8 +70,8 @@ impl Layer for Residual {
         self.layer.fold(&mut self.inside(at), sources, folded);
     }
 
-    fn finish_fold(&self, at: &mut At<'_>, folded: &mut Matrix) {
-        self.layer.finish_fold(&mut self.inside(at), folded);
+    fn finish_fold(&self, at: &mut At<'_>, folded: &mut Matrix, ending: Ending) {
+        self.layer.finish_fold(&mut self.inside(at), folded, ending);
     }
 
     fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
@@ -165,8 +95,8 @@ impl Layer for Residual {
         let Some(dx) = dx else {
             return self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: None });
         };
-        if !self.layer.reads_own_row() {
-            dx.reshape(dz.rows(), self.inputs());
+        if !self.layer.facts().reads_own_row {
+            dx.reshape(dz.rows(), self.facts.inputs);
             self.past(at, dz, dx, Store::Set);
             return self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: None });
         }

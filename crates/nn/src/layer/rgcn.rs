@@ -11,7 +11,9 @@
 //! parameters, too (on the a_rb), so no fold of frozen inputs is kept; without bases it is as wide as the rows times
 //! the number of relations, which is what bases are there against.
 
-use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Sources, Wanted, store};
+use super::{
+    At, Closing, EdgeWeights, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Product, Senders, Sources, Wanted, store,
+};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
 use crate::kernels::product::{add_bias_gradient, add_product_gradient, times, times_weight_transposed};
@@ -39,13 +41,41 @@ struct Rgcn {
     mixes: bool,
     /// Whether messages are rows times every basis rather than the rows.
     transform_first: bool,
+    facts: Facts,
 }
 
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let (relations, mixes) = (spec.relations.max(1), spec.bases > 0);
     let bases = if mixes { spec.bases } else { relations };
     let transform_first = bases * spec.outputs < spec.inputs;
-    Box::new(Rgcn { inputs: spec.inputs, outputs: spec.outputs, relations, bases, mixes, transform_first })
+    let (inputs, outputs) = (spec.inputs, spec.outputs);
+    let glorot = |fan_in, fan_out| Initial::Glorot { fan_in, fan_out };
+    // PyTorch Geometric initialises a stack of matrices by its last two dimensions.
+    let mut parameters = vec![ParameterSpec::new("weight", &[bases, inputs, outputs], glorot(inputs, outputs))];
+    if mixes {
+        parameters.push(ParameterSpec::new("comp", &[relations, bases], glorot(relations, bases)));
+    }
+    parameters.push(ParameterSpec::new("root", &[inputs, outputs], glorot(inputs, outputs)));
+    parameters.push(ParameterSpec::new("bias", &[outputs], Initial::Zeros));
+    // Relations are mixed edge by edge, in the fold.
+    let root = inputs * outputs;
+    let widths = if transform_first { [bases * outputs, outputs] } else { [inputs, bases * inputs] };
+    let mixed = if mixes { format!(", num_bases={bases}") } else { String::new() };
+    let facts = Facts {
+        message_width: widths[0],
+        fold_width: widths[1],
+        products: vec![Product::of_inputs(bases * root), Product::of_inputs(root)],
+        shift: Some("bias"),
+        message_has_parameters: true,
+        message_is_row: !transform_first,
+        destination_weight: NodeWeight::InverseDegree,
+        edge_weights: EdgeWeights::Shares,
+        reads_positions: true,
+        reads_own_row: true,
+        pyg: format!("RGCNConv({inputs}, {outputs}, {relations}{mixed})"),
+        ..Facts::new(inputs, outputs, parameters)
+    };
+    Box::new(Rgcn { inputs, outputs, relations, bases, mixes, transform_first, facts })
 }
 
 /// The bases beside each other, as rows are multiplied by all of them at once; inputs × (bases · outputs).
@@ -111,77 +141,12 @@ impl Rgcn {
 }
 
 impl Layer for Rgcn {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn message_width(&self) -> usize {
-        if self.transform_first { self.bases * self.outputs } else { self.inputs }
-    }
-
-    fn fold_width(&self) -> usize {
-        if self.transform_first { self.outputs } else { self.bases * self.inputs }
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let glorot = |fan_in, fan_out| Initial::Glorot { fan_in, fan_out };
-        let (inputs, outputs) = (self.inputs, self.outputs);
-        // PyTorch Geometric initialises a stack of matrices by its last two dimensions.
-        let mut specs = vec![ParameterSpec::new("weight", &[self.bases, inputs, outputs], glorot(inputs, outputs))];
-        if self.mixes {
-            let (relations, bases) = (self.relations, self.bases);
-            specs.push(ParameterSpec::new("comp", &[relations, bases], glorot(relations, bases)));
-        }
-        specs.push(ParameterSpec::new("root", &[inputs, outputs], glorot(inputs, outputs)));
-        specs.push(ParameterSpec::new("bias", &[outputs], Initial::Zeros));
-        specs
-    }
-
-    fn products(&self) -> Vec<Product> {
-        // Relations are mixed edge by edge, in the fold.
-        let root = self.inputs * self.outputs;
-        vec![Product::of_inputs(self.bases * root), Product::of_inputs(root)]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        true
-    }
-
-    fn message_is_row(&self) -> bool {
-        !self.transform_first
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        EdgeWeights::Shares
-    }
-
-    fn reads_positions(&self) -> bool {
-        true
-    }
-
-    fn reads_own_row(&self) -> bool {
-        true
-    }
-
-    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        Some(nodes.inverse_degree)
-    }
-
-    fn pyg_constructor(&self, _self_loops: bool) -> String {
-        let bases = if self.mixes { format!(", num_bases={}", self.bases) } else { String::new() };
-        format!("RGCNConv({}, {}, {}{bases})", self.inputs, self.outputs, self.relations)
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn message(&self, At { compute, p, state, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
-        out.reshape(x.rows(), self.message_width());
+        out.reshape(x.rows(), self.facts.message_width);
         if !self.transform_first {
             return copy_scaled(compute, out, Store::Set, x, 1.0, None);
         }
@@ -196,7 +161,7 @@ impl Layer for Rgcn {
         Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
-        folded.reshape(block.destinations(), self.fold_width());
+        folded.reshape(block.destinations(), self.facts().fold_width);
         let along = Along::forward(block, self.mix(&self.views(p)));
         if self.transform_first {
             gather(compute, folded, store(side), along, messages);
@@ -235,7 +200,7 @@ impl Layer for Rgcn {
         match dfolded {
             Some(dfolded) if self.transform_first => std::mem::swap(dfolded, dz),
             Some(dfolded) => {
-                dfolded.reshape(dz.rows(), self.fold_width());
+                dfolded.reshape(dz.rows(), self.facts().fold_width);
                 times_weight_transposed(compute, dfolded, Store::Set, Rows::Dense(dz), views.weight);
             }
             None => {}
@@ -250,7 +215,7 @@ impl Layer for Rgcn {
         dfolded: &Matrix,
         dmessages: &mut Matrix,
     ) {
-        dmessages.reshape(block.sources(), self.message_width());
+        dmessages.reshape(block.sources(), self.facts.message_width);
         let (mix, gradient) = (self.mix(&self.views(p)), self.views_mut(g).mix);
         let (forward, reverse) = (Along::forward(block, mix), Along::reverse(block, mix));
         if self.transform_first {

@@ -3,8 +3,8 @@
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
 use super::{
-    Absence, Aggregator, At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources,
-    Undivided, Wanted, Whole, store,
+    Absence, Aggregator, At, Closing, EdgeWeights, Ending, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Nodes,
+    Product, Senders, Side, Sources, Undivided, Wanted, Whole, store,
 };
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
@@ -34,12 +34,52 @@ struct Sage {
     pool: bool,
     /// Whether messages are neighbours' rows times `W_l` (narrower where outputs < inputs) rather than the rows.
     transform_first: bool,
+    facts: Facts,
 }
 
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let pool = spec.aggregator == Aggregator::Max;
     let transform_first = !pool && !spec.aggregate_first && spec.outputs < spec.inputs;
-    Box::new(Sage { inputs: spec.inputs, outputs: spec.outputs, pool, transform_first })
+    let (inputs, outputs) = (spec.inputs, spec.outputs);
+    let facts = facts(inputs, outputs, pool);
+    let facts = if transform_first { facts.with_transformed_messages(outputs) } else { facts };
+    Box::new(Sage { inputs, outputs, pool, transform_first, facts })
+}
+
+/// Of a layer whose messages are rows as they are, or with `pool` as wide.
+fn facts(inputs: usize, outputs: usize, pool: bool) -> Facts {
+    let bound = Initial::fan_in(inputs);
+    let mut parameters = vec![
+        ParameterSpec::new("lin_l.weight", &[outputs, inputs], bound),
+        ParameterSpec::new("lin_l.bias", &[outputs], bound),
+        ParameterSpec::new("lin_r.weight", &[outputs, inputs], bound),
+    ];
+    let weight = inputs * outputs;
+    let facts = Facts { shift: Some("lin_l.bias"), reads_own_row: true, ..Facts::new(inputs, outputs, Vec::new()) };
+    if !pool {
+        return Facts {
+            parameters,
+            products: vec![Product::of_inputs(weight); 2],
+            destination_weight: NodeWeight::InverseDegree,
+            edge_weights: EdgeWeights::Shares,
+            takes_bf16: true,
+            pyg: format!("SAGEConv({inputs}, {outputs})"),
+            ..facts
+        };
+    }
+    parameters.push(ParameterSpec::new("lin.weight", &[inputs, inputs], bound));
+    parameters.push(ParameterSpec::new("lin.bias", &[inputs], bound));
+    let project = Product::of_inputs(inputs * inputs);
+    let facts = Facts {
+        parameters,
+        products: vec![project, Product::of_inner(weight), Product::of_inputs(weight)],
+        state_values: [inputs, 0],
+        absence: Absence::Skipped,
+        edge_weights: EdgeWeights::Unread,
+        pyg: format!("SAGEConv({inputs}, {outputs}, aggr=\"max\", project=True)"),
+        ..facts
+    };
+    facts.with_transformed_messages(inputs)
 }
 
 /// What goes from the fold of a maximum to its adjoint.
@@ -116,85 +156,17 @@ impl Undivided for Sage {
 }
 
 impl Layer for Sage {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn message_width(&self) -> usize {
-        if self.transform_first { self.outputs } else { self.inputs }
-    }
-
-    fn parameters(&self) -> Vec<ParameterSpec> {
-        let bound = Initial::fan_in(self.inputs);
-        let mut specs = vec![
-            ParameterSpec::new("lin_l.weight", &[self.outputs, self.inputs], bound),
-            ParameterSpec::new("lin_l.bias", &[self.outputs], bound),
-            ParameterSpec::new("lin_r.weight", &[self.outputs, self.inputs], bound),
-        ];
-        if self.pool {
-            specs.push(ParameterSpec::new("lin.weight", &[self.inputs, self.inputs], bound));
-            specs.push(ParameterSpec::new("lin.bias", &[self.inputs], bound));
-        }
-        specs
-    }
-
-    fn products(&self) -> Vec<Product> {
-        let weight = self.inputs * self.outputs;
-        if self.pool {
-            let project = Product::of_inputs(self.inputs * self.inputs);
-            return vec![project, Product::of_inner(weight), Product::of_inputs(weight)];
-        }
-        vec![Product::of_inputs(weight); 2]
-    }
-
-    fn shift(&self) -> Option<&'static str> {
-        Some("lin_l.bias")
-    }
-
-    fn message_has_parameters(&self) -> bool {
-        self.pool || self.transform_first
-    }
-
-    fn state_values(&self, rows: usize, _edges: usize) -> usize {
-        if self.pool { rows * self.inputs } else { 0 }
-    }
-
-    fn edge_weights(&self) -> EdgeWeights {
-        if self.pool { EdgeWeights::Unread } else { EdgeWeights::Shares }
-    }
-
-    fn takes_bf16(&self) -> bool {
-        !self.pool
-    }
-
-    fn reads_own_row(&self) -> bool {
-        true
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn undivided(&self) -> Option<&dyn Undivided> {
-        (!self.message_has_parameters()).then_some(self)
-    }
-
-    fn absence(&self) -> Absence {
-        if self.pool { Absence::Skipped } else { Absence::Scaled }
-    }
-
-    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
-        self.row_scale(nodes)
-    }
-
-    fn pyg_constructor(&self, _self_loops: bool) -> String {
-        let options = if self.pool { ", aggr=\"max\", project=True" } else { "" };
-        format!("SAGEConv({}, {}{options})", self.inputs, self.outputs)
+        (!self.facts.message_has_parameters).then_some(self)
     }
 
     fn message(&self, At { compute, p, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
-        out.reshape(x.rows(), self.message_width());
-        if !self.message_has_parameters() {
+        out.reshape(x.rows(), self.facts.message_width);
+        if !self.facts.message_has_parameters {
             return copy_scaled(compute, out, Store::Set, x, 1.0, None);
         }
         let views = self.views(p);
@@ -213,7 +185,7 @@ impl Layer for Sage {
         Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
-        folded.reshape(block.destinations(), self.message_width());
+        folded.reshape(block.destinations(), self.facts.message_width);
         if !self.pool {
             return sum_fold(compute, folded, store(side), block, messages);
         }
@@ -224,7 +196,7 @@ impl Layer for Sage {
         max_fold(compute, folded, winner, block, messages);
     }
 
-    fn finish_fold(&self, At { compute, state, nodes, .. }: &mut At<'_>, folded: &mut Matrix) {
+    fn finish_fold(&self, At { compute, state, nodes, .. }: &mut At<'_>, folded: &mut Matrix, _ending: Ending) {
         match self.row_scale(nodes) {
             Some(scale) => scale_and_shift(compute, folded, Some(scale), None),
             None => end_maximum(compute, folded, &state.own.get::<Memory>().winner),
@@ -285,7 +257,7 @@ impl Layer for Sage {
         dfolded: &Matrix,
         dmessages: &mut Matrix,
     ) {
-        dmessages.reshape(block.sources(), self.message_width());
+        dmessages.reshape(block.sources(), self.facts.message_width);
         if self.pool {
             let Memory { winner } = state.own.get();
             max_fold_adjoint(compute, dmessages, block, dfolded, winner);

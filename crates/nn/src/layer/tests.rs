@@ -15,7 +15,7 @@ fn outputs_that_are_folds_are_these_to_the_bit() {
     let mut of_which = Vec::new();
     for kind in LayerRegistry::default().iter() {
         let specs = laws::specs(kind);
-        of_which.extend(specs.iter().any(|spec| kind.layer(spec).outputs_are_folds()).then_some(kind.name));
+        of_which.extend(specs.iter().any(|spec| kind.layer(spec).facts().outputs_are_folds).then_some(kind.name));
         specs.iter().for_each(|spec| laws::outputs_that_are_folds_are_these_to_the_bit(kind, spec));
     }
     assert_eq!(of_which, ["gat"]);
@@ -49,7 +49,7 @@ fn weights_of_edges_are_read_as_a_layer_says() {
 #[test]
 fn what_a_layer_adds_to_every_row_it_adds() {
     for kind in LayerRegistry::default().iter() {
-        assert!(kind.layer(&LayerSpec::new(3, 2)).shift().is_some(), "{}: all of ours have a bias", kind.name);
+        assert!(kind.layer(&LayerSpec::new(3, 2)).facts().shift.is_some(), "{}: all of ours have a bias", kind.name);
         laws::specs(kind).iter().for_each(|spec| laws::what_a_layer_adds_to_every_row_it_adds(kind, spec));
     }
 }
@@ -62,14 +62,14 @@ fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
     let nodes = Nodes { ids: &[0, 1, 2], inverse_degree: &[0.2, 1.0, 0.25], inverse_root_degree: &[0.4, 1.0, 0.5] };
     for kind in LayerRegistry::default().iter() {
         let layer = kind.layer(&LayerSpec { aggregate_first: true, ..LayerSpec::new(4, 4) });
-        if layer.message_width() == 0 || layer.message_has_parameters() {
+        if layer.facts().message_width == 0 || layer.facts().message_has_parameters {
             continue;
         }
         let ones = [1.0; 3];
-        let weights = layer.sender_weight(&nodes).unwrap_or(&ones);
+        let weights = layer.facts().sender_weight.of(&nodes).unwrap_or(&ones);
         let (mut out, mut back, mut dm) = (Matrix::default(), Matrix::default(), g.clone());
         let (mut compute, mut state) = (Compute::new(1), State::default());
-        let p = vec![0.0; layer.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()];
+        let p = vec![0.0; layer.facts().parameters.iter().map(|p| p.shape.iter().product::<usize>()).sum()];
         let mut unused = p.clone();
         let at = &mut At { compute: &mut compute, p: &p, nodes, state: &mut state };
         layer.message(at, Rows::Dense(&x), &mut out);
@@ -88,7 +88,7 @@ fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
 fn names_and_shapes_are_those_of_pytorch_geometric() {
     let names = |name: &str, spec: LayerSpec| {
         let layer = layer_kind(name).expect("listed").layer(&spec);
-        layer.parameters().iter().map(|p| format!("{}{:?}", p.name, p.shape)).collect::<Vec<_>>().join(" ")
+        layer.facts().parameters.iter().map(|p| format!("{}{:?}", p.name, p.shape)).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names("gcn", LayerSpec::new(3, 2)), "lin.weight[2, 3] bias[2]");
     assert_eq!(names("sage", LayerSpec::new(3, 2)), "lin_l.weight[2, 3] lin_l.bias[2] lin_r.weight[2, 3]");

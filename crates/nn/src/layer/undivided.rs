@@ -11,7 +11,7 @@ pub struct Whole<'a> {
     /// The rows; nodes × inputs.
     pub x: &'a Matrix,
     /// What messages are these rows times, where somebody has not multiplied them already
-    /// ([`super::Layer::sender_weight`]).
+    /// ([`super::Facts::sender_weight`]).
     pub weight: Option<&'a [f32]>,
     /// All edges into these rows.
     pub block: &'a Block,

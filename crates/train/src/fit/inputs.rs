@@ -62,7 +62,7 @@ impl StageInputs {
         let layer = stage.first();
         let x = x.stored(worker.plan.config.train.precision.into());
         let Handed { training: x, evaluation } = x;
-        if layer.message_width() > 0 && !stage.freezes() {
+        if layer.facts().message_width > 0 && !stage.freezes() {
             let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));
             return Ok(StageInputs { inputs, reveal: None, eval_inputs });
         }

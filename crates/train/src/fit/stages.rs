@@ -283,7 +283,7 @@ pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) 
 fn inputs(worker: &mut Worker, (stage, apart): (&Stage, bool), x: Operand, round: u32) -> Result<Inputs> {
     let layer = stage.first();
     let in_pieces = worker.plan.reads_own_inputs(stage) && folds_in_pieces(worker, &x);
-    if layer.message_width() > 0 && (in_pieces || !stage.freezes()) {
+    if layer.facts().message_width > 0 && (in_pieces || !stage.freezes()) {
         return Ok(Inputs::unfolded(x));
     }
     let tag = stage.input_tag(round);

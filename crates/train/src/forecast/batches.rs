@@ -4,7 +4,6 @@
 use laconic_nn::network::Unit;
 
 use super::amounts::{FLOAT, Memory};
-use super::passes::messages_are_rows;
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
 use crate::sample::WINDOW;
@@ -16,20 +15,20 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let first = stage.network.units()[0].layer.as_ref();
-    let is_dense = shapes.feature_values == rows * first.inputs() || stage.first_layer > 0;
+    let is_dense = shapes.feature_values == rows * first.facts().inputs || stage.first_layer > 0;
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
     // Rows handed on; features have been counted.
-    let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
-    let keeps_folds = first.message_width() > 0 && !(shapes.workers() == 1 && is_dense);
+    let handed_on = if stage.first_layer > 0 { first.facts().inputs * rows } else { 0 };
+    let keeps_folds = first.facts().message_width > 0 && !(shapes.workers() == 1 && is_dense);
     let is_told = plan.keeps_halo_apart(stage);
-    let kept = if first.message_has_parameters() || is_told { halo } else { rows };
-    floats("frozen inputs", handed_on + if keeps_folds { first.inputs() * kept } else { 0 });
+    let kept = if first.facts().message_has_parameters || is_told { halo } else { rows };
+    floats("frozen inputs", handed_on + if keeps_folds { first.facts().inputs * kept } else { 0 });
     // In-edges in the order of ids, and what is known of nodes.
     floats("draws", shapes.edges.iter().sum::<usize>() + 6 * (rows + halo));
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Inputs cross for evaluations or once, and so do the messages of further layers in each evaluation; frames stay.
-    let further = stage.network.units().iter().skip(1).map(|unit| unit.layer.message_width());
-    let once = if first.message_width() > 0 { first.inputs() } else { 0 };
+    let further = stage.network.units().iter().skip(1).map(|unit| unit.layer.facts().message_width);
+    let once = if first.facts().message_width > 0 { first.facts().inputs } else { 0 };
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     floats("frames", further.fold(once, usize::max) * exchanged);
     if is_told {
@@ -52,13 +51,13 @@ fn of_evaluation(shapes: &Shapes, stage: &Stage) -> u64 {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let of = |(index, unit): (usize, &Unit)| {
         let layer = unit.layer.as_ref();
-        let own = if messages_are_rows(layer) { 0 } else { layer.message_width() };
+        let own = if layer.facts().messages_are_rows() { 0 } else { layer.facts().message_width };
         // Of the first layer, the inputs are there all the time.
-        let inputs = if index > 0 { layer.inputs() } else { 0 };
+        let inputs = if index > 0 { layer.facts().inputs } else { 0 };
         // Rows that are told in the place of messages, as they are sent and as they have come.
         let crosses = index > 0 && stage.late.is_some_and(|late| late.carries.rows_of(layer));
         let told = if crosses { (rows + halo) * inputs } else { 0 };
-        rows * (inputs + layer.outputs() + own) + halo * layer.message_width() + told
+        rows * (inputs + layer.facts().outputs + own) + halo * layer.facts().message_width + told
     };
     let widest = stage.network.units().iter().enumerate().map(of).max().unwrap_or(0);
     (widest as u64).saturating_mul(FLOAT as u64)
@@ -96,30 +95,37 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let drawn_by = |fanout: Option<usize>, rows: usize| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1);
     let mut level = 0;
     // Own rows of inputs stay as sparse as they are, as values and columns; others' come dense.
-    let is_sparse = stage.first_layer == 0 && shapes.feature_values != rows * units[0].layer.inputs() && !fetches;
-    let of_inputs = if is_sparse { 2 * shapes.feature_values.div_ceil(rows.max(1)) } else { units[0].layer.inputs() };
+    let is_sparse = stage.first_layer == 0 && shapes.feature_values != rows * units[0].layer.facts().inputs && !fetches;
+    let of_inputs =
+        if is_sparse { 2 * shapes.feature_values.div_ceil(rows.max(1)) } else { units[0].layer.facts().inputs };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
-        let read = if index == 0 { of_inputs } else { layer.inputs() };
-        let (inputs, outputs) = (levels[level], if layer.message_width() > 0 { level + 1 } else { level });
+        let read = if index == 0 { of_inputs } else { layer.facts().inputs };
+        let (inputs, outputs) = (levels[level], if layer.facts().message_width > 0 { level + 1 } else { level });
         let edges = if outputs > level { drawn_by(fanouts.get(level).copied().flatten(), levels[outputs]) } else { 0 };
-        floats("batches", layer.state_columns() * levels[outputs] + layer.state_values(levels[outputs], edges));
-        let messages = if messages_are_rows(layer) { 0 } else { layer.message_width() };
-        floats("batches", inputs * (read + messages) + levels[outputs] * (layer.fold_width() + layer.outputs()));
+        floats(
+            "batches",
+            layer.facts().state_columns * levels[outputs] + layer.facts().kept_values(levels[outputs], edges),
+        );
+        let messages = if layer.facts().messages_are_rows() { 0 } else { layer.facts().message_width };
+        floats(
+            "batches",
+            inputs * (read + messages) + levels[outputs] * (layer.facts().fold_width + layer.facts().outputs),
+        );
         if index > 0 {
             // Gradients of rows, of messages and of folds.
-            floats("batches", (inputs + levels[outputs]) * (layer.inputs() + layer.message_width()));
+            floats("batches", (inputs + levels[outputs]) * (layer.facts().inputs + layer.facts().message_width));
         }
         level = outputs;
     }
     // Gradients by what goes into a layer and by what came out of it change places, so the widest is there twice.
-    let reads = |index: &usize| units[*index].layer.message_width() > 0;
+    let reads = |index: &usize| units[*index].layer.facts().message_width > 0;
     let into = |index: usize| levels[(0..index).filter(reads).count().min(levels.len() - 1)];
-    floats("batches", (1..units.len()).map(|index| into(index) * units[index].layer.inputs()).max().unwrap_or(0));
+    floats("batches", (1..units.len()).map(|index| into(index) * units[index].layer.facts().inputs).max().unwrap_or(0));
     let drawn = fanouts.iter().zip(&levels[1..]).map(|(fanout, rows)| drawn_by(*fanout, *rows)).sum::<usize>();
     floats("batches ahead", (batching.ahead + 2) * (4 * drawn + 6 * levels[0]));
     if fetches {
-        let width = units[0].layer.inputs();
+        let width = units[0].layer.facts().inputs;
         let foreign = levels[0] * (nodes - rows) / nodes.max(1);
         let kept = (batching.cache / FLOAT as u64) as usize;
         floats("kept rows", ((nodes - rows) * width).min(kept));

@@ -5,17 +5,18 @@
 //! (self-loops among them), with i inputs, o outputs, messages of width m and folds of width f, values of 4 bytes, or
 //! of 2 where rows are stored as bf16 (`train.precision`):
 //!
-//! - **products** ([`Layer::products`]), each of a matrix of v values: 2·n·v flops forward, 2·n·v for the matrix's
-//!   gradient, and 2·n·v for the gradient of what it multiplies, which nobody wants of a network's inputs.
+//! - **products** ([`laconic_nn::Facts::products`]), each of a matrix of v values: 2·n·v flops forward, 2·n·v for the
+//!   matrix's gradient, and 2·n·v for the gradient of what it multiplies, which nobody wants of a network's inputs.
 //! - **gathered rows** at width w = min(m, f): a fold reads a row and its number for each edge and writes one for each
 //!   row, 4·(E·w + n·f) + 4·E bytes; its adjoint the same in the other direction, 4·(E·w + n·m) + 4·E. The first layer
 //!   has neither where its fold is kept, no adjoint where its messages have no parameters, and no fold where layers
 //!   read no neighbours. The adjoint of a maximum touches what was taken alone, whatever the edges: it streams the
 //!   gradient, whose each value was, and the gradient of messages, 4·n·(2·f + m).
-//! - **scores** of attention, s an edge ([`Layer::scores`]), which are made again backward rather than kept: 4·E·s
-//!   bytes gathered forward, the half of each that the other end has; three times as many backward, since what the
-//!   scores of its destination came to and how much they want to change belong to each; and the gradient of each is
-//!   written where one end finds it and read where the other does, 8·E·s bytes in order. Exponentials are not counted.
+//! - **scores** of attention, s an edge ([`laconic_nn::Facts::scores`]), which are made again backward rather than
+//!   kept: 4·E·s bytes gathered forward, the half of each that the other end has; three times as many backward, since
+//!   what the scores of its destination came to and how much they want to change belong to each; and the gradient of
+//!   each is written where one end finds it and read where the other does, 8·E·s bytes in order. Exponentials are not
+//!   counted.
 //! - **streams**, rows that are read and written once in a pass that joins all that is done row by row: norm,
 //!   activation and dropout behind a unit read and write n·o values forward, and read the gradient and what they had
 //!   read and write a gradient backward (3·n·o). Norms over columns need their sums first, one reading more forward
@@ -210,7 +211,7 @@ pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
 
 /// Whether the first layer's fold is computed once.
 fn keeps_fold(stage: &Stage) -> bool {
-    stage.freezes() && !stage.first().message_has_parameters()
+    stage.freezes() && !stage.first().facts().message_has_parameters
 }
 
 /// One round of a stage, whose work is being put down.
@@ -251,7 +252,7 @@ impl RoundOf<'_> {
 
     fn products(&mut self, index: usize, layer: &dyn Layer) {
         let (mut forward, mut backward) = (0.0, 0.0);
-        for product in layer.products() {
+        for product in &layer.facts().products {
             // Of rows that are output, though many a layer makes messages of all that it reads: sums of these can be
             // multiplied as well.
             let flops = 2.0 * self.sizes[index].rows * product.values as f64;
@@ -263,7 +264,7 @@ impl RoundOf<'_> {
     }
 
     fn folds(&mut self, index: usize, layer: &dyn Layer) {
-        let (message, fold) = (layer.message_width(), layer.fold_width());
+        let (message, fold) = (layer.facts().message_width, layer.facts().fold_width);
         let width = message.min(fold);
         let (Size { read, rows, edges }, value) = (self.sizes[index], self.value);
         let bytes = |(out, of): (usize, f64)| value as f64 * (edges * width as f64 + of * out as f64) + 4.0 * edges;
@@ -271,13 +272,13 @@ impl RoundOf<'_> {
         if message > 0 && (index > 0 || !keeps_fold(self.stage)) {
             self.put(index, Moment::Forward, Work::Gathered(long), bytes((fold, rows)));
         }
-        if message > 0 && (index > 0 || layer.message_has_parameters()) {
-            if layer.absence() == Absence::Skipped {
+        if message > 0 && (index > 0 || layer.facts().message_has_parameters) {
+            if layer.facts().absence == Absence::Skipped {
                 return self.stream(index, Moment::Backward, 2 * fold + message);
             }
             self.put(index, Moment::Backward, Work::Gathered(long), bytes((message, read)));
         }
-        let scores = layer.scores();
+        let scores = layer.facts().scores;
         let of_scores = edges * (FLOAT * scores) as f64;
         self.put(index, Moment::Forward, Work::Gathered(scores), of_scores);
         self.put(index, Moment::Backward, Work::Gathered(scores), 3.0 * of_scores);
@@ -289,12 +290,12 @@ impl RoundOf<'_> {
         let is_last = index + 1 == network.units().len();
         if !is_last && unit.after != After::Nothing {
             let sums = usize::from(unit.after.normalises_columns());
-            self.stream(index, Moment::Forward, (2 + sums) * unit.layer.outputs());
-            self.stream(index, Moment::Backward, (3 + 2 * sums) * unit.layer.outputs());
+            self.stream(index, Moment::Forward, (2 + sums) * unit.layer.facts().outputs);
+            self.stream(index, Moment::Backward, (3 + 2 * sums) * unit.layer.facts().outputs);
         }
         if is_last && network.joined().is_some() {
-            self.stream(index, Moment::Forward, 2 * unit.layer.inputs());
-            self.stream(index, Moment::Backward, 2 * unit.layer.inputs());
+            self.stream(index, Moment::Forward, 2 * unit.layer.facts().inputs);
+            self.stream(index, Moment::Backward, 2 * unit.layer.facts().inputs);
         }
     }
 }

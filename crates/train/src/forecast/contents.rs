@@ -108,7 +108,7 @@ impl Item {
         let late = stage.late.is_some_and(|late| late.carries.rows_of(layer)) && !tag.evaluates();
         // What is frozen crosses as rows in any case.
         let frozen = index == 0 && stage.freezes();
-        let is_weighted = !layer.message_is_row() && !late && !frozen;
+        let is_weighted = !layer.facts().message_is_row && !late && !frozen;
         let what = match tag.direction {
             Direction::Reverse => What::RowGradients,
             Direction::Forward => What::Rows { of: tag.content, is_weighted, evaluates: tag.evaluates() },

@@ -202,7 +202,7 @@ impl FetchBounds {
         let rows = each(border.answered[0], shapes).min(shapes.rows);
         match keeps_all(plan, stage, batching) {
             // A codec says no more of a message than a row takes.
-            true => FetchBounds { nodes: rows, rest: Some(4 * stage.first().inputs()), ..FetchBounds::default() },
+            true => FetchBounds { nodes: rows, rest: Some(4 * stage.first().facts().inputs), ..FetchBounds::default() },
             false => FetchBounds { nodes: rows, rows, ..FetchBounds::default() },
         }
     }
@@ -222,7 +222,7 @@ impl FetchBounds {
 
 /// Whether there is room for all rows, which then cross once.
 fn keeps_all(plan: &Plan, stage: &Stage, batching: &Batching) -> bool {
-    let row = 4 * stage.first().inputs() as u64;
+    let row = 4 * stage.first().facts().inputs as u64;
     plan.messages.at_most().have_constant_sizes() && batching.cache / row.max(1) >= batching.nodes as u64
 }
 

@@ -12,7 +12,7 @@ pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
 use super::frames::frames;
-use super::passes::{Keeping, Over, messages_are_rows, most_bytes, most_halo_bytes};
+use super::passes::{Keeping, Over, most_bytes, most_halo_bytes};
 pub use super::room::{admit, peak_bytes};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong, Reader};
@@ -90,7 +90,7 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     let mut memory = Memory::default();
     // Both orientations of both blocks, and what finds an edge of one in the other, which layers and weights ask for.
     let mut units = plan.stages.iter().flat_map(|stage| stage.network.units());
-    let numbers = match (plan.weighted, units.any(|unit| unit.layer.reads_positions())) {
+    let numbers = match (plan.weighted, units.any(|unit| unit.layer.facts().reads_positions)) {
         (true, _) => 4,
         (false, true) => 3,
         (false, false) => 2,
@@ -199,7 +199,7 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
 
 /// Whether a stage's inputs are sparse, and so folds of these.
 fn reads_sparse(shapes: &Shapes, stage: &Stage) -> bool {
-    stage.first_layer == 0 && shapes.feature_values != shapes.rows * stage.first().inputs()
+    stage.first_layer == 0 && shapes.feature_values != shapes.rows * stage.first().facts().inputs
 }
 
 /// Bytes of a value of them: sparse rows have `f32` whatever the precision.
@@ -213,27 +213,27 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let mut memory = Memory::default();
     let mut bytes = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
     let (first, each_input) = (stage.first(), of_inputs(shapes, plan, stage));
-    let (width, live) = (first.message_width(), first.message_has_parameters());
+    let (width, live) = (first.facts().message_width, first.facts().message_has_parameters);
     // Features have been counted.
-    let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
+    let handed_on = if stage.first_layer > 0 { first.facts().inputs * rows } else { 0 };
     let kept = match (width > 0, live) {
-        (true, true) => first.inputs() * halo,
-        (true, false) => first.inputs() * rows,
+        (true, true) => first.facts().inputs * halo,
+        (true, false) => first.facts().inputs * rows,
         (false, _) => 0,
     };
     bytes("frozen inputs", handed_on + kept, each_input);
     let apart = plan.evaluates_apart(stage);
-    let of_evaluations = if apart { handed_on.max(first.inputs() * rows) + kept } else { 0 };
+    let of_evaluations = if apart { handed_on.max(first.facts().inputs * rows) + kept } else { 0 };
     bytes("inputs of evaluations", of_evaluations, each_input);
     // Others' messages, and own ones that are not rows, while a fold without parameters is made of them.
     let folds = width > 0 && !live;
-    let made = if folds && messages_are_rows(first) { 0 } else { rows };
+    let made = if folds && first.facts().messages_are_rows() { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
     let sparse = reads_sparse(shapes, stage).then(|| shapes.feature_values.div_ceil(rows.max(1)));
     let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), (stage, plan.precision()));
-    let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
-    let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
+    let stored = if stage.first_layer > 0 { rows * first.facts().inputs } else { shapes.feature_values };
+    let each = stored.div_ceil(rows.max(1)) + if folds { first.facts().inputs } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
     if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
         let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
@@ -247,7 +247,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         };
         let again = if folds && !stage.freezes() { folding } else { 0 };
         // Sparse ones are copied.
-        let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
+        let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.facts().inputs;
         bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
         let beside =
             if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, (stage, plan.precision())) };
@@ -271,12 +271,12 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
 fn left_beside(rows: usize, put_out: &[usize], (stage, precision): (&Stage, Precision)) -> usize {
     let units = stage.network.units();
     // What the first layer folds once stands among its inputs.
-    let folds = |index: usize| index > 0 || stage.first().message_has_parameters();
+    let folds = |index: usize| index > 0 || stage.first().facts().message_has_parameters;
     // The last layer's outputs are `f32` in either precision.
     let of_output = |index: usize| if index + 1 == units.len() { FLOAT } else { precision.bytes() };
     let each = |(index, unit): (usize, &Unit)| {
-        let of_folds = if folds(index) { unit.layer.fold_width() * precision.bytes() } else { 0 };
-        of_output(index) * unit.layer.outputs() + of_folds
+        let of_folds = if folds(index) { unit.layer.facts().fold_width * precision.bytes() } else { 0 };
+        of_output(index) * unit.layer.facts().outputs + of_folds
     };
     let narrower = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
     narrower.map(|(unit, of)| of * each(unit)).sum()
@@ -311,7 +311,7 @@ fn narrowed_edges(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
     let narrower = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
     let of = |(unit, &rows): (&Unit, &usize)| {
-        let numbers = if plan.weighted || unit.layer.reads_positions() { 2 } else { 1 };
+        let numbers = if plan.weighted || unit.layer.facts().reads_positions { 2 } else { 1 };
         let share = rows as f64 / shapes.rows.max(1) as f64;
         numbers * FLOAT * (edges * share) as usize + 8 * (shapes.rows + shapes.halo_rows())
     };
@@ -354,13 +354,17 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let of_round = if apart { training_rows(shapes, plan).1 } else { 0 };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
-        let message = layer.message_width();
-        amount("what layers keep", layer.state_columns() * (rows + of_round), precision.bytes());
-        amount("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0), FLOAT);
+        let message = layer.facts().message_width;
+        amount("what layers keep", layer.facts().state_columns * (rows + of_round), precision.bytes());
+        amount(
+            "what layers keep",
+            layer.facts().kept_values(rows, edges) + layer.facts().kept_values(of_round, 0),
+            FLOAT,
+        );
         messages = messages.max(message);
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
-        crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
+        crossing.extend((index > 0).then_some(if carries { layer.facts().inputs } else { message }));
     }
     amount("graph", narrowed_edges(shapes, plan, stage), usize::from(keeping != Keeping::Nothing));
     amount("halo rows", most_halo_bytes(halo, (stage, precision), keeping), 1);

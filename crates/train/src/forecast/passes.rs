@@ -1,15 +1,10 @@
 //! What passes over all own rows hold at their peak: the matrices of [`crate::pass::network`], as they come and go.
 
-use laconic_nn::{Layer, Nodes, Precision};
+use laconic_nn::{Layer, Precision};
 
 use crate::pass::spare::{LENT, widest};
 use crate::pass::walk::{outputs_replace_folds, reads_weighted_rows, undivided};
 use crate::schedule::Stage;
-
-/// Whether messages are rows and nothing else, whatever the nodes.
-pub(super) fn messages_are_rows(layer: &dyn Layer) -> bool {
-    layer.messages_are_rows(&Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] })
-}
 
 /// The memory that goes from one matrix to another, as [`crate::pass::spare::Spare`] deals with it: what is given back
 /// is lent to what needs a third of it at least and is stored alike, and is never freed.
@@ -145,36 +140,36 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
     let largest = rows * widest(&stage.network);
     let room = |values: usize| if LENT * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
-        let live = layer.message_has_parameters();
+        let live = layer.facts().message_has_parameters;
         // The first reads inputs of as many rows as it outputs.
         let (read, put_out) = (put_out[index.saturating_sub(1)], put_out[index]);
         let undivided = !crosses && read == put_out && undivided(&stage.network, index).is_some();
-        let folds = layer.message_width() > 0 && (index > 0 || live) && !undivided;
+        let folds = layer.facts().message_width > 0 && (index > 0 || live) && !undivided;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
-        let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
+        let made = folds && !is_weighted && (!layer.facts().messages_are_rows() || index == 0);
         let in_place = outputs_replace_folds(layer);
         Sizes {
-            x: if index > 0 { room(read * layer.inputs()) } else { 0 },
-            messages: if made { room(read * layer.message_width()) } else { 0 },
-            folded: if folds && !in_place { room(put_out * layer.fold_width()) } else { 0 },
-            z: room(put_out * layer.outputs()),
+            x: if index > 0 { room(read * layer.facts().inputs) } else { 0 },
+            messages: if made { room(read * layer.facts().message_width) } else { 0 },
+            folded: if folds && !in_place { room(put_out * layer.facts().fold_width) } else { 0 },
+            z: room(put_out * layer.facts().outputs),
             folds,
             in_place,
             live,
-            reads_rows: layer.reads_own_row(),
+            reads_rows: layer.facts().reads_own_row,
             undivided,
         }
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
     let first = units[0].layer.as_ref();
-    let (inputs, live) = (first.inputs(), first.message_has_parameters());
+    let (inputs, live) = (first.facts().inputs, first.facts().message_has_parameters);
     let own = match sparse {
         // A copy of values and columns; nobody makes messages of them, which would be dense.
-        Some(stored) if first.message_width() == 0 => put_out[0] * 2 * stored,
-        _ if first.reads_own_row() || live => put_out[0] * inputs,
+        Some(stored) if first.facts().message_width == 0 => put_out[0] * 2 * stored,
+        _ if first.facts().reads_own_row || live => put_out[0] * inputs,
         _ => 0,
     };
-    let folded = if first.message_width() > 0 && !live { put_out[0] * inputs } else { 0 };
+    let folded = if first.facts().message_width > 0 && !live { put_out[0] * inputs } else { 0 };
     let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
     // Dense inputs are dropped out as they are read; where they are sent each time, so that others can read them.
     let are_sent = crosses && live && !stage.freezes();
@@ -185,7 +180,7 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
     };
     // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
-    let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
+    let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.facts().inputs));
     dropped.into_iter().chain([joined]).for_each(|values| held.take(values));
     forward(&sizes, keeping, held);
     if keeping != Keeping::Nothing {
@@ -198,8 +193,8 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
 pub(super) fn most_halo_bytes(halo: usize, (stage, precision): (&Stage, Precision), keeping: Keeping) -> usize {
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let messages = |(index, layer): (usize, &dyn Layer)| {
-        let live = layer.message_has_parameters();
-        (if index > 0 || live { halo * layer.message_width() } else { 0 }, live)
+        let live = layer.facts().message_has_parameters;
+        (if index > 0 || live { halo * layer.facts().message_width } else { 0 }, live)
     };
     let layers = stage.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
     let mut held = Held { precision, ..Held::default() };

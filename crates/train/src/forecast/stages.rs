@@ -175,7 +175,7 @@ fn before_stages(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     }
     // Whether there are any does not depend on the nodes.
     let nobody = Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] };
-    let own_weights = plan.messaging_layer().is_some_and(|layer| layer.sender_weight(&nobody).is_some());
+    let own_weights = plan.messaging_layer().is_some_and(|layer| layer.facts().sender_weight.of(&nobody).is_some());
     book.note(What::Assignment, 0, |ledger| {
         widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, ledger);
         if plan.messages.measures_costs {
@@ -292,10 +292,10 @@ impl<'a> StageForecast<'a> {
         }
         if plan.reads_own_inputs(stage) {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
-            return self.exchange(&self.whole(), request, stage.first().inputs(), book);
+            return self.exchange(&self.whole(), request, stage.first().facts().inputs, book);
         }
         let (tag, scope, width) =
-            (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
+            (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().facts().inputs);
         self.coders.turn(self.start(0));
         if self.apart {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
@@ -367,7 +367,7 @@ impl<'a> StageForecast<'a> {
     /// What batches fetch, at most.
     fn fetches(&mut self, bounds: &FetchBounds, round: u32, book: &mut Book<'_>) -> Result<()> {
         let (plan, stage, shapes) = (self.forecast.plan, self.stage(), self.shapes);
-        let (rank, tag, width) = (shapes.rank as usize, row_tag(stage, round), stage.first().inputs());
+        let (rank, tag, width) = (shapes.rank as usize, row_tag(stage, round), stage.first().facts().inputs);
         book.note(What::Draws, bounds.nodes, |ledger| bounds.enter(shapes, tag, ledger));
         if bounds.rows == 0 {
             return Ok(());
@@ -396,7 +396,7 @@ impl<'a> StageForecast<'a> {
         }
         for (unit, layer) in stage.network.units().iter().zip(stage.first_layer..) {
             if unit.after.normalises_columns() {
-                let width = unit.layer.outputs();
+                let width = unit.layer.facts().outputs;
                 book.note(What::Statistics, 0, |ledger| moments::forecast(ledger, (layer, round), at, width));
             }
         }

@@ -133,7 +133,7 @@ impl Messages {
     fn leave_whole(&mut self, stages: &[Stage]) {
         let exchanges = |stage: &&Stage| {
             let units = stage.network.units();
-            units.len() > 1 && units[units.len() - 1].layer.message_width() > 0
+            units.len() > 1 && units[units.len() - 1].layer.facts().message_width > 0
         };
         for layer in stages.iter().filter(exchanges).map(Stage::last_layer) {
             for direction in [Direction::Forward, Direction::Reverse] {

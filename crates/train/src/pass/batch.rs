@@ -11,7 +11,8 @@ use laconic_nn::kernels::elementwise::{add, gather};
 use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::network::Network;
 use laconic_nn::{
-    At, Block, Closing, Compute, Dropout, Layer, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted,
+    At, Block, Closing, Compute, Dropout, Ending, Layer, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State,
+    Wanted,
 };
 
 use super::between::Between;
@@ -125,7 +126,7 @@ impl<'a> BatchWalk<'a> {
     /// Which of the blocks unit `index` reads, if it reads any.
     fn hop(&self, index: usize) -> Option<usize> {
         let units = self.network.units();
-        let reads = |index: usize| units[index].layer.message_width() > 0;
+        let reads = |index: usize| units[index].layer.facts().message_width > 0;
         let number = (0..index).filter(|&before| reads(before)).count();
         reads(index).then(|| number.min(self.batch.blocks.len() - 1))
     }
@@ -190,7 +191,7 @@ impl HaloTape {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, count) = (&walk.p[walk.network.ranges(index).layer.clone()], block.sources());
         *made_of = match index {
-            0 if layer.message_has_parameters() => MadeOf::Inputs,
+            0 if layer.facts().message_has_parameters => MadeOf::Inputs,
             0 => MadeOf::Nothing,
             _ if walk.stale.is_some_and(|stale| stale.carries.rows_of(layer)) => MadeOf::Rows,
             _ => MadeOf::Nothing,
@@ -283,7 +284,7 @@ impl BatchPass {
             if let Some(hop) = hop {
                 let block = &walk.batch.blocks[hop];
                 rows = block.destinations();
-                let messages = match rows_as_messages(layer, &at.nodes, x) {
+                let messages = match rows_as_messages(layer, x) {
                     Some(rows) => rows,
                     None => {
                         layer.message(at, x, messages);
@@ -299,9 +300,9 @@ impl BatchPass {
                     layer.fold(at, Sources::new(Side::Halo, block, &halo.messages), folded);
                 }
                 let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
-                layer.finish_fold(at, folded);
+                layer.finish_fold(at, folded, Ending::Folds);
             }
-            *own = if layer.reads_own_row() { copied_head(x, rows) } else { None };
+            *own = if layer.facts().reads_own_row { copied_head(x, rows) } else { None };
             let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
             layer.close(at, Closing { x: head(x, rows, own), folded: Rows::Dense(folded) }, z);
             let (done, next) = self.tapes.split_at_mut(index + 1);
@@ -361,10 +362,10 @@ impl BatchPass {
             std::mem::swap(&mut self.gradient, &mut self.next_gradient);
             return;
         };
-        if index == 0 && !layer.message_has_parameters() {
+        if index == 0 && !layer.facts().message_has_parameters {
             return layer.add_close_gradients(at, g, input, dz);
         }
-        let adds = index > 0 && layer.reads_own_row();
+        let adds = index > 0 && layer.facts().reads_own_row;
         layer.add_close_gradients(at, g, input, dz);
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(dfolded), dx: adds.then_some(&mut *down) });
         let block = &walk.batch.blocks[hop];
@@ -375,10 +376,10 @@ impl BatchPass {
         } else {
             let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
             let [nobody] = Block::share_relations([nobody]);
-            let nothing = Matrix::zeros(0, layer.message_width());
+            let nothing = Matrix::zeros(0, layer.facts().message_width);
             layer.fold_adjoint(at, g, Sources::new(Side::Halo, &nobody, &nothing), dfolded, dhalo);
         }
-        let as_they_are = rows_as_messages(layer, &walk.batch.nodes(x.rows()), x);
+        let as_they_are = rows_as_messages(layer, x);
         let messages = as_they_are.unwrap_or(messages);
         layer.fold_adjoint(at, g, Sources::new(Side::Own, block, messages), dfolded, dmessages);
         if as_they_are.is_some() {

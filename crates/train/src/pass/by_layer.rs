@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use laconic_nn::kernels::joining::join;
 use laconic_nn::kernels::normalise::Statistics;
-use laconic_nn::{At, Closing, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
+use laconic_nn::{At, Closing, Compute, Ending, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::between::Between;
@@ -93,7 +93,7 @@ fn first_folds<'a>(walk: &mut Walk<'a, '_>) -> Result<Folds<'a>> {
         Neighbours::Copies(copies) => {
             let p = &walk.p[walk.network.ranges(0).layer.clone()];
             let (nodes, x) = (walk.graph.nodes, inputs.x.view());
-            let mut messages = Messages { rows: rows_as_messages(layer, &nodes, x), ..Messages::default() };
+            let mut messages = Messages { rows: rows_as_messages(layer, x), ..Messages::default() };
             let Messages { rows, made, halo, state } = &mut messages;
             let at = &mut At { compute: walk.peers.compute, p, nodes, state };
             if rows.is_none() {
@@ -111,12 +111,12 @@ fn first_folds<'a>(walk: &mut Walk<'a, '_>) -> Result<Folds<'a>> {
 /// Makes the messages of a unit, where they are not its rows, and exchanges them.
 fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds<'a>> {
     let layer = walk.network.units()[index].layer.as_ref();
-    if layer.message_width() == 0 {
+    if layer.facts().message_width == 0 {
         return Ok(Folds::Nothing);
     }
     // The first reads inputs of all rows.
     let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes.head(x.rows()));
-    let mut messages = Messages { rows: rows_as_messages(layer, &nodes, x), ..Messages::default() };
+    let mut messages = Messages { rows: rows_as_messages(layer, x), ..Messages::default() };
     let Messages { rows, made, halo, state } = &mut messages;
     if rows.is_none() {
         layer.message(&mut At { compute: walk.peers.compute, p, nodes, state }, x, made);
@@ -145,7 +145,7 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
     let graph = walk.graph_of(index);
     let (network, compute, count) = (walk.network, &mut *walk.peers.compute, graph.nodes.ids.len());
     let between = Between { network, p: walk.p, context: walk.context, index, weight: None };
-    out.reshape(count, layer.outputs());
+    out.reshape(count, layer.facts().outputs);
     let [mut folded_piece, mut nothing, mut z, mut next]: [Matrix; 4] = Default::default();
     let mut statistics = Statistics::default();
     let mut nobody = State::default();
@@ -186,5 +186,5 @@ fn fold(
     let (at, own) = (&mut At { compute, p, nodes, state }, rows.unwrap_or(made));
     layer.fold(at, Sources { first: piece.start, ..Sources::new(Side::Own, &own_block, own) }, folded);
     layer.fold(at, Sources::new(Side::Halo, &halo_block, halo), folded);
-    layer.finish_fold(at, folded);
+    layer.finish_fold(at, folded, Ending::Folds);
 }

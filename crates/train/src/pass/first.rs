@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// Whether a layer reads own rows, as they are or in messages; else it reads kept folds alone.
 fn reads_rows(layer: &dyn Layer) -> bool {
-    layer.reads_own_row() || layer.message_has_parameters()
+    layer.facts().reads_own_row || layer.facts().message_has_parameters
 }
 
 /// What the rows of a network's inputs are dropped out with, and kept folds of them.
@@ -46,7 +46,7 @@ impl Pass {
                 tape.near.fold_copies(walk, (x, halo.view(copies.view(), dropout, halo_ids)), &mut self.spare);
                 None
             }
-            Neighbours::Exchanged if layer.message_has_parameters() => {
+            Neighbours::Exchanged if layer.facts().message_has_parameters => {
                 tape.near.gather(walk, 0, x, &mut self.spare)?;
                 None
             }
@@ -63,7 +63,7 @@ impl Pass {
         if in_place {
             std::mem::swap(z, own_fold);
         } else {
-            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(0));
+            self.spare.shape_as(z, (x.rows(), layer.facts().outputs), walk.stores_outputs(0));
             let folded = match folded {
                 Some(rows) => rows,
                 None => Rows::Dense(own_fold),
@@ -86,7 +86,9 @@ impl Pass {
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => Rows::Dense(nothing),
             Neighbours::Folded(frozen) => kept.last(first_rows(frozen, rows), after_fold, ids),
-            Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded.view(), after_fold, ids),
+            Neighbours::Exchanged if !layer.facts().message_has_parameters => {
+                kept.last(refolded.view(), after_fold, ids)
+            }
             _ => Rows::Dense(if in_place { z } else { &near.folded }),
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
@@ -96,12 +98,12 @@ impl Pass {
         if in_place && !walk.is_last(0) {
             self.spare.take(z);
         }
-        if !layer.message_has_parameters() {
+        if !layer.facts().message_has_parameters {
             self.spare.take(dz);
             return Ok(());
         }
         if !in_place {
-            self.spare.shape(&mut returning.folded, (dz.rows(), layer.fold_width()));
+            self.spare.shape(&mut returning.folded, (dz.rows(), layer.facts().fold_width));
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
@@ -113,12 +115,12 @@ impl Pass {
         let Neighbourhood { messages, halo_messages, state, .. } = near;
         let at = &mut At { compute: walk.peers.compute, p, nodes, state };
         if makes_messages_again {
-            self.spare.shape(messages, (x.rows(), layer.message_width()));
+            self.spare.shape(messages, (x.rows(), layer.facts().message_width));
             layer.message(at, x, messages);
         }
         let own_sources = Sources::new(Side::Own, graph.own, messages);
         let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
-        self.spare.shape_halo(dhalo, (graph.halo.sources(), layer.message_width()));
+        self.spare.shape_halo(dhalo, (graph.halo.sources(), layer.facts().message_width));
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);
         self.spare.shape(dm, (messages.rows(), messages.columns()));
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);

@@ -7,7 +7,7 @@
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{copy_scaled, drop_out_sparse, fill_rows, scale_and_shift};
 use laconic_nn::{
-    Absence, At, Block, Compute, Dropout, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, SparseRows, State,
+    Absence, At, Block, Compute, Dropout, Ending, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, SparseRows, State,
 };
 use laconic_wire::Tag;
 
@@ -58,9 +58,9 @@ pub enum Neighbours {
 /// their senders' weights.
 pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'_>) -> Matrix {
     let mut out = Matrix::stored(x.precision());
-    if layer.message_has_parameters() {
+    if layer.facts().message_has_parameters {
         out.reshape(x.rows(), x.columns());
-        copy_scaled(compute, &mut out, Store::Set, x, 1.0, layer.sender_weight(nodes));
+        copy_scaled(compute, &mut out, Store::Set, x, 1.0, layer.facts().sender_weight.of(nodes));
     } else {
         layer.message(&mut At { compute, p: &[], nodes: *nodes, state: &mut State::default() }, x, &mut out);
     }
@@ -70,15 +70,19 @@ pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x
 /// The rows, where these are what [`travelling`] makes of them and they are at hand.
 fn rows_that_travel<'a>(layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'a>) -> Option<&'a Matrix> {
     match x {
-        Rows::Dense(rows) if layer.message_has_parameters() && layer.sender_weight(nodes).is_none() => Some(rows),
-        x => rows_as_messages(layer, nodes, x),
+        Rows::Dense(rows)
+            if layer.facts().message_has_parameters && layer.facts().sender_weight.of(nodes).is_none() =>
+        {
+            Some(rows)
+        }
+        x => rows_as_messages(layer, x),
     }
 }
 
 /// The rows, where a layer's messages are these and they are at hand.
-pub(super) fn rows_as_messages<'a>(layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'a>) -> Option<&'a Matrix> {
+pub(super) fn rows_as_messages<'a>(layer: &dyn Layer, x: Rows<'a>) -> Option<&'a Matrix> {
     match x {
-        Rows::Dense(rows) if layer.messages_are_rows(nodes) => Some(rows),
+        Rows::Dense(rows) if layer.facts().messages_are_rows() => Some(rows),
         _ => None,
     }
 }
@@ -95,7 +99,7 @@ impl Inputs {
         x: Operand,
         at: (Tag, Scope),
     ) -> Result<Inputs> {
-        let folds = !layer.message_has_parameters();
+        let folds = !layer.facts().message_has_parameters;
         Inputs::fetch(peers, graph, layer, x, (at, folds))
     }
 
@@ -120,7 +124,7 @@ impl Inputs {
         x: Operand,
         (at, folds): ((Tag, Scope), bool),
     ) -> Result<Inputs> {
-        if layer.message_width() == 0 {
+        if layer.facts().message_width == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
         let made;
@@ -150,7 +154,7 @@ impl Inputs {
     pub fn keep(&mut self, layer: &dyn Layer, rows: Matrix) {
         let rows = as_sparse_as(&self.x, rows);
         self.neighbours =
-            if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
+            if layer.facts().message_has_parameters { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
     }
 
     /// Whether any of its rows are sparse.
@@ -206,7 +210,7 @@ fn fold(
     layer.fold(at, Sources::new(Side::Own, graph.own, own), &mut folded);
     weigh(at.compute, layer, presence, &mut halo, at.state);
     layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), &mut folded);
-    layer.finish_fold(at, &mut folded);
+    layer.finish_fold(at, &mut folded, Ending::Folds);
     folded
 }
 
@@ -220,7 +224,7 @@ pub(crate) fn weigh(
 ) {
     state.presence.clear();
     let Some(presence) = presence else { return };
-    match layer.absence() {
+    match layer.facts().absence {
         Absence::Scaled => scale_and_shift(compute, messages, Some(presence), None),
         Absence::Weighed => state.presence.extend_from_slice(presence),
         Absence::Skipped => {
@@ -231,7 +235,7 @@ pub(crate) fn weigh(
 
 /// The adjoint of [`weigh`] for gradients of halo rows that are about to return.
 pub(crate) fn weigh_adjoint(compute: &Compute, layer: &dyn Layer, presence: &Presence, gradient: &mut Matrix) {
-    if let (Absence::Scaled, Some(presence)) = (layer.absence(), presence) {
+    if let (Absence::Scaled, Some(presence)) = (layer.facts().absence, presence) {
         scale_and_shift(compute, gradient, Some(presence), None);
     }
 }
@@ -258,7 +262,7 @@ impl Refolding {
         folded: &mut Matrix,
     ) -> Result<()> {
         let (Refolding { messages, halo, state }, nodes) = (self, graph.nodes);
-        let messages = match rows_as_messages(layer, &nodes, x) {
+        let messages = match rows_as_messages(layer, x) {
             Some(rows) => rows,
             None => {
                 layer.message(&mut At { compute: peers.compute, p: &[], nodes, state }, x, messages);
@@ -275,7 +279,7 @@ impl Refolding {
         weigh(peers.compute, layer, &presence, halo, state);
         let at = &mut At { compute: peers.compute, p: &[], nodes, state };
         layer.fold(at, Sources::new(Side::Halo, graph.halo, halo), folded);
-        layer.finish_fold(at, folded);
+        layer.finish_fold(at, folded, Ending::Folds);
         Ok(())
     }
 }

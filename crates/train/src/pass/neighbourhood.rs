@@ -8,7 +8,7 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{add_rows, copy_scaled, fill};
-use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Precision, Rows, Senders, Side, Sources, State};
+use laconic_nn::{At, Compute, Ending, Layer, Matrix, Nodes, Precision, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
@@ -55,7 +55,7 @@ pub(super) struct Returning {
 fn as_messages<'a>(walk: &Walk<'_, '_>, index: usize, x: Rows<'a>) -> Option<&'a Matrix> {
     match x {
         Rows::Dense(rows) if walk.weighs(index).is_some() => Some(rows),
-        x => rows_as_messages(walk.network.units()[index].layer.as_ref(), &walk.senders(index), x),
+        x => rows_as_messages(walk.network.units()[index].layer.as_ref(), x),
     }
 }
 
@@ -69,7 +69,7 @@ fn own_messages<'a>(
     if let Some(rows) = as_they_are {
         return rows;
     }
-    spare.shape(made, (x.rows(), layer.message_width()));
+    spare.shape(made, (x.rows(), layer.facts().message_width));
     layer.message(at, x, made);
     made
 }
@@ -81,11 +81,8 @@ fn stores_folds(walk: &Walk<'_, '_>, index: usize) -> Precision {
 
 /// Ends the folds of a unit, which are then what it closes over or what it outputs.
 fn finish(layer: &dyn Layer, at: &mut At<'_>, folded: &mut Matrix) {
-    if outputs_replace_folds(layer) {
-        layer.finish_outputs(at, folded);
-    } else {
-        layer.finish_fold(at, folded);
-    }
+    let ending = if outputs_replace_folds(layer) { Ending::Outputs } else { Ending::Folds };
+    layer.finish_fold(at, folded, ending);
 }
 
 /// Sets or adds to the gradient of own rows, where it is wanted, from `dm`, that of their messages, in whose memory it
@@ -118,7 +115,7 @@ pub(super) fn rows_to_send<'a>(
     x: Rows<'a>,
     weighted: &'a mut Matrix,
 ) -> &'a Matrix {
-    match (x, layer.sender_weight(nodes)) {
+    match (x, layer.facts().sender_weight.of(nodes)) {
         (Rows::Dense(x), None) => x,
         (x, weight) => {
             weighted.reshape(x.rows(), x.columns());
@@ -146,13 +143,13 @@ impl Neighbourhood {
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes: senders, state };
         let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
-        spare.shape_as(folded, (graph.nodes.ids.len(), layer.fold_width()), stores_folds(walk, index));
+        spare.shape_as(folded, (graph.nodes.ids.len(), layer.facts().fold_width), stores_folds(walk, index));
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
         };
         let halo_rows = walk.peers.halo.rows();
-        spare.shape_halo(halo_messages, (halo_rows, layer.message_width()));
+        spare.shape_halo(halo_messages, (halo_rows, layer.facts().message_width));
         if rows_cross {
             let sent = rows_to_send(walk.peers.compute, layer, &senders, x, weighted);
             copies.reshape(halo_rows, sent.columns());
@@ -166,10 +163,10 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
         finish(layer, at, folded);
-        if !layer.message_has_parameters() || walk.makes_messages_again(index) || walk.forgets() {
+        if !layer.facts().message_has_parameters || walk.makes_messages_again(index) || walk.forgets() {
             spare.take(&mut self.messages);
         }
-        let is_read = layer.message_has_parameters() || walk.folds_again(index);
+        let is_read = layer.facts().message_has_parameters || walk.folds_again(index);
         if !is_read || walk.forgets() {
             spare.take_halo(&mut self.halo_messages);
         }
@@ -182,12 +179,12 @@ impl Neighbourhood {
         let senders = walk.senders(0);
         let p = &walk.p[walk.network.ranges(0).layer.clone()];
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
-        spare.shape(messages, (x.rows(), layer.message_width()));
-        spare.shape_as(folded, (graph.nodes.ids.len(), layer.fold_width()), stores_folds(walk, 0));
+        spare.shape(messages, (x.rows(), layer.facts().message_width));
+        spare.shape_as(folded, (graph.nodes.ids.len(), layer.facts().fold_width), stores_folds(walk, 0));
         let at = &mut At { compute: walk.peers.compute, p, nodes: senders, state };
         layer.message(at, x, messages);
         at.nodes = graph.halo_nodes;
-        spare.shape_halo(halo_messages, (copies.rows(), layer.message_width()));
+        spare.shape_halo(halo_messages, (copies.rows(), layer.facts().message_width));
         layer.message(at, copies, halo_messages);
         at.nodes = graph.nodes;
         weigh(at.compute, layer, &walk.inputs.presence, halo_messages, at.state);
@@ -212,10 +209,10 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p: &[], nodes: senders, state };
         let own = own_messages(layer, at, (x, as_they_are), (messages, spare));
         at.nodes = graph.nodes;
-        spare.shape(folded, (graph.nodes.ids.len(), layer.fold_width()));
+        spare.shape(folded, (graph.nodes.ids.len(), layer.facts().fold_width));
         layer.fold(at, Sources::new(Side::Own, graph.own, own), folded);
         layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
-        layer.finish_fold(at, folded);
+        layer.finish_fold(at, folded, Ending::Folds);
         spare.take(messages);
         spare.take_halo(halo_messages);
     }
@@ -244,7 +241,7 @@ impl Neighbourhood {
         for of_rows in [&mut *dcopies, &mut *returned] {
             of_rows.store_as(walk.context.precision);
         }
-        spare.shape_halo(dhalo, (graph.halo.sources(), layer.message_width()));
+        spare.shape_halo(dhalo, (graph.halo.sources(), layer.facts().message_width));
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold_adjoint(at, g, Sources::new(Side::Halo, graph.halo, halo_messages), dfolded, dhalo);
         weigh_adjoint(at.compute, layer, presence, dhalo);
@@ -259,7 +256,7 @@ impl Neighbourhood {
             false => as_they_are.unwrap_or(messages),
         };
         let own = Sources::new(Side::Own, graph.own, own_messages);
-        spare.shape(dm, (graph.own.sources(), layer.message_width()));
+        spare.shape(dm, (graph.own.sources(), layer.facts().message_width));
         let mut fold_own = |compute: &mut Compute, g: &mut [f32], dm: &mut Matrix| {
             layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
         };
@@ -281,7 +278,7 @@ impl Neighbourhood {
         [dm, messages].into_iter().for_each(|used| spare.take(used));
         [dhalo, halo_messages].into_iter().for_each(|used| spare.take_halo(used));
         if let (true, Some((dx, _))) = (rows_cross, dx) {
-            let weight = layer.sender_weight(&own_nodes);
+            let weight = layer.facts().sender_weight.of(&own_nodes);
             copy_scaled(walk.peers.compute, dx, Store::Add, Rows::Dense(returned), 1.0, weight);
         }
         Ok(())

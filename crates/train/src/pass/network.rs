@@ -124,7 +124,7 @@ impl Pass {
         let (is_last, in_place) = (walk.is_last(index), walk.outputs_replace_folds(index));
         let forgets = walk.forgets();
         if let Some(undivided) = walk.undivided(index) {
-            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
+            self.spare.shape_as(z, (x.rows(), layer.facts().outputs), walk.stores_outputs(index));
             let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
             undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
             if (walk.context.recompute || forgets) && !is_last {
@@ -135,14 +135,14 @@ impl Pass {
         if in_place {
             self.spare.take(z);
         }
-        if layer.message_width() > 0 {
+        if layer.facts().message_width > 0 {
             near.gather(walk, index, Rows::Dense(x), &mut self.spare)?;
         }
         if in_place {
             std::mem::swap(z, &mut near.folded);
         } else {
             let rows = nodes.ids.len();
-            self.spare.shape_as(z, (rows, layer.outputs()), walk.stores_outputs(index));
+            self.spare.shape_as(z, (rows, layer.facts().outputs), walk.stores_outputs(index));
             let input = Closing { x: Rows::Span(x.span(0..rows)), folded: Rows::Dense(&near.folded) };
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
@@ -217,7 +217,7 @@ impl Pass {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index).nodes);
         let (put_out, read) = (nodes.ids.len(), walk.senders(index).ids.len());
-        let exchanges = layer.message_width() > 0;
+        let exchanges = layer.facts().message_width > 0;
         self.make_again(walk, index);
         if let Some(undivided) = walk.undivided(index) {
             self.undivided_backward(walk, (index, undivided), g);
@@ -225,7 +225,7 @@ impl Pass {
         }
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
-        let is_frugal = walk.context.recompute && !layer.message_has_parameters();
+        let is_frugal = walk.context.recompute && !layer.facts().message_has_parameters;
         if walk.folds_again(index) && exchanges {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
@@ -241,12 +241,12 @@ impl Pass {
             // Nobody reads them any more but what stands before this unit.
             self.spare.take(x);
         }
-        let reads_rows = layer.reads_own_row();
+        let reads_rows = layer.facts().reads_own_row;
         if reads_rows {
-            self.spare.shape(dx, (read, layer.inputs()));
+            self.spare.shape(dx, (read, layer.facts().inputs));
         }
         if exchanges && !in_place {
-            self.spare.shape(&mut returning.folded, (put_out, layer.fold_width()));
+            self.spare.shape(&mut returning.folded, (put_out, layer.facts().fold_width));
         }
         let (dfolded, of_rows) = (exchanges.then_some(&mut returning.folded), reads_rows.then_some(&mut *dx));
         let wanted = Wanted { dfolded, dx: of_rows };
@@ -255,7 +255,7 @@ impl Pass {
         self.spare.take(dz);
         if reads_rows {
             // Rows that it read and did not output follow, and are zeros.
-            dx.reshape(read, layer.inputs());
+            dx.reshape(read, layer.facts().inputs);
         }
         if exchanges {
             let store = if reads_rows { Store::Add } else { Store::Set };

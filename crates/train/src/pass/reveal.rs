@@ -9,7 +9,7 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::columns::{add_columns, gather_columns, scatter_columns};
 use laconic_nn::kernels::{self, fold::sum_fold};
-use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, State};
+use laconic_nn::{At, Compute, Ending, Layer, Matrix, Nodes, Operand, Side, Sources, State};
 use laconic_wire::codec::{self, Bits, Codec, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, Ledger, Rank, Tag};
 
@@ -125,7 +125,7 @@ impl Reveal {
 
     /// Inputs of which nothing of the neighbours is known yet.
     pub fn inputs(&mut self, compute: &mut Compute, graph: LocalGraph<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
-        if !layer.message_has_parameters() {
+        if !layer.facts().message_has_parameters {
             let own = Sources::new(Side::Own, graph.own, &self.own);
             let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() };
             layer.fold(at, own, &mut self.kept);
@@ -138,8 +138,12 @@ impl Reveal {
     /// What is kept, where it is a fold with its end.
     fn finished(&self, compute: &mut Compute, graph: LocalGraph<'_>, layer: &dyn Layer) -> Matrix {
         let mut kept = self.kept.clone();
-        if !layer.message_has_parameters() {
-            layer.finish_fold(&mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() }, &mut kept);
+        if !layer.facts().message_has_parameters {
+            layer.finish_fold(
+                &mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() },
+                &mut kept,
+                Ending::Folds,
+            );
         }
         kept
     }
@@ -187,7 +191,7 @@ impl Reveal {
         mut came: Matrix,
     ) {
         let width = self.own.columns();
-        if layer.message_has_parameters() {
+        if layer.facts().message_has_parameters {
             return add_columns(compute, self.kept.data_mut(), width, columns, came.data());
         }
         weigh(compute, layer, &self.presence, &mut came, &mut State::default());

@@ -61,8 +61,8 @@ impl Vectors {
 /// The width of the widest rows between a network's layers: what a pass's largest matrices are as wide as.
 pub fn widest(network: &Network) -> usize {
     let widths = network.units().iter().enumerate().map(|(index, unit)| {
-        let inputs = if index > 0 { unit.layer.inputs() } else { 0 };
-        unit.layer.outputs().max(inputs)
+        let inputs = if index > 0 { unit.layer.facts().inputs } else { 0 };
+        unit.layer.facts().outputs.max(inputs)
     });
     widths.max().unwrap_or(0)
 }

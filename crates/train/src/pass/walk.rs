@@ -2,7 +2,7 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::network::Network;
-use laconic_nn::{Dropout, Layer, Nodes, Precision, Undivided};
+use laconic_nn::{Dropout, Facts, Layer, Nodes, Precision, Undivided};
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 use super::between::Between;
@@ -58,17 +58,18 @@ impl PassContext {
 /// Whether a unit behind the first reads nothing of its rows but messages, which are these multiplied by a weight: in
 /// training what stands before it multiplies them, and none are made.
 pub fn reads_weighted_rows(network: &Network, index: usize) -> bool {
-    let reads = |layer: &dyn Layer| {
-        let is_row = layer.message_width() > 0 && layer.message_is_row() && !layer.message_has_parameters();
-        is_row && !layer.reads_own_row()
+    let reads = |layer: &Facts| {
+        let is_row = layer.message_width > 0 && layer.message_is_row && !layer.message_has_parameters;
+        is_row && !layer.reads_own_row
     };
-    index > 0 && network.joined().is_none() && network.units().get(index).is_some_and(|unit| reads(unit.layer.as_ref()))
+    index > 0 && network.joined().is_none() && network.units().get(index).is_some_and(|unit| reads(unit.layer.facts()))
 }
 
 /// Whether what a layer outputs takes the place of its folds in passes over all rows: folds that are kept or can be
 /// made again without asking anybody stand for themselves.
 pub fn outputs_replace_folds(layer: &dyn Layer) -> bool {
-    layer.outputs_are_folds() && layer.message_has_parameters()
+    let facts = layer.facts();
+    facts.outputs_are_folds && facts.message_has_parameters
 }
 
 /// Unit `index` as one function, where it has one behind the first layer, whose inputs are frozen.
@@ -118,7 +119,7 @@ impl<'a> Walk<'a, '_> {
     /// What the rows that unit `index` reads are multiplied by already in training, where its messages are then these.
     pub(super) fn weighs(&self, index: usize) -> Option<&'a [f32]> {
         let reads = self.context.training && reads_weighted_rows(self.network, index);
-        self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.senders(index))
+        self.network.units().get(index).filter(|_| reads)?.layer.facts().sender_weight.of(&self.senders(index))
     }
 
     /// Unit `index` as one function, where it has one, no row crosses, and it outputs all that it reads.
@@ -129,7 +130,7 @@ impl<'a> Walk<'a, '_> {
     /// What messages of unit `index` are its rows times, where these are not multiplied already.
     pub(super) fn sender_weight(&self, index: usize) -> Option<&'a [f32]> {
         let layer = self.network.units()[index].layer.as_ref();
-        layer.sender_weight(&self.senders(index)).filter(|_| self.weighs(index).is_none())
+        layer.facts().sender_weight.of(&self.senders(index)).filter(|_| self.weighs(index).is_none())
     }
 
     /// Whether a unit is the last.
@@ -145,13 +146,13 @@ impl<'a> Walk<'a, '_> {
     /// Whether messages of unit `index` that its backward pass reads are recomputed there. That of the last unit begins
     /// at once.
     pub(super) fn makes_messages_again(&self, index: usize) -> bool {
-        let live = self.network.units()[index].layer.message_has_parameters();
+        let live = self.network.units()[index].layer.facts().message_has_parameters;
         self.context.recompute && live && !self.is_last(index)
     }
 
     /// Whether the backward pass folds what unit `index` has folded once more, of messages without parameters.
     pub(super) fn folds_again(&self, index: usize) -> bool {
-        let live = self.network.units()[index].layer.message_has_parameters();
+        let live = self.network.units()[index].layer.facts().message_has_parameters;
         self.context.recompute && !live && !self.is_last(index)
     }
 

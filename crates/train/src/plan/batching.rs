@@ -133,7 +133,7 @@ impl Batching {
 impl Stage {
     /// Layers that read neighbours.
     pub fn reading_layers(&self) -> usize {
-        self.network.units().iter().filter(|unit| unit.layer.message_width() > 0).count()
+        self.network.units().iter().filter(|unit| unit.layer.facts().message_width > 0).count()
     }
 
     /// Whether rounds read no further than the neighbours whose frozen rows are kept here.
@@ -143,7 +143,8 @@ impl Stage {
 
     /// Whether rounds read neighbours: not where the fold of frozen inputs is kept and nothing after it reads any.
     pub fn reads_neighbours(&self) -> bool {
-        let kept = self.cache_inputs && !self.first().message_has_parameters() && self.first().message_width() > 0;
+        let first = self.first().facts();
+        let kept = self.cache_inputs && !first.message_has_parameters && first.message_width > 0;
         self.reading_layers() > usize::from(kept)
     }
 }

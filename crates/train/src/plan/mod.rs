@@ -333,7 +333,7 @@ impl Plan {
     /// The first layer that reads neighbours; all that do are of one kind.
     pub fn messaging_layer(&self) -> Option<&dyn Layer> {
         let units = self.stages.iter().flat_map(|stage| stage.network.units());
-        units.map(|unit| unit.layer.as_ref()).find(|layer| layer.message_width() > 0)
+        units.map(|unit| unit.layer.as_ref()).find(|layer| layer.facts().message_width > 0)
     }
 
     /// Which rows cross for a stage's frozen inputs while training.

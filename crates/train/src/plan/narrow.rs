@@ -33,7 +33,7 @@ impl Plan {
     /// Whether rounds of a stage run over training rows that are kept apart, because no neighbour is read any more.
     pub fn trains_on_rows_alone(&self, stage: &Stage) -> bool {
         let first = stage.first();
-        let is_kept = first.message_width() == 0 || (stage.freezes() && !first.message_has_parameters());
+        let is_kept = first.facts().message_width == 0 || (stage.freezes() && !first.facts().message_has_parameters);
         is_kept && stage.reads_no_further() && self.links.is_none()
     }
 
@@ -72,7 +72,7 @@ impl Plan {
     /// Whether all that the first layer reads of neighbours is kept, row by row.
     fn keeps_folds(&self, stage: &Stage) -> bool {
         let first = stage.first();
-        let is_kept = stage.freezes() && !first.message_has_parameters();
-        (is_kept || first.message_width() == 0) && !self.keeps_halo_apart(stage)
+        let is_kept = stage.freezes() && !first.facts().message_has_parameters;
+        (is_kept || first.facts().message_width == 0) && !self.keeps_halo_apart(stage)
     }
 }

@@ -29,7 +29,7 @@ impl Plan {
             format!("model.norm = {:?}", model.norm)
         } else if networks().any(|network| network.joined().is_some()) {
             format!("model.jumping_knowledge = {:?}", model.jumping_knowledge)
-        } else if networks().flat_map(|network| network.units()).any(|unit| !unit.layer.takes_bf16()) {
+        } else if networks().flat_map(|network| network.units()).any(|unit| !unit.layer.facts().takes_bf16) {
             let has_choice = self.layer.options.contains(&"aggregator");
             let arch = format!("model.arch = {:?}", model.arch);
             if has_choice { format!("model.aggregator = {:?}", model.aggregator) } else { arch }

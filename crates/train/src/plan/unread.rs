@@ -66,7 +66,7 @@ impl Plan {
 
     /// Whether weights of edges make a difference to the model.
     pub fn reads_weights(&self) -> bool {
-        self.messaging_layer().is_some_and(|layer| layer.edge_weights() != EdgeWeights::Unread)
+        self.messaging_layer().is_some_and(|layer| layer.facts().edge_weights != EdgeWeights::Unread)
     }
 
     fn no_edges(&self, data: &GlobalCounts) -> String {
@@ -81,21 +81,21 @@ impl Plan {
             Some(_) => format!("the {count} edges{more} pass no messages, and are pairs to learn from alone"),
             None => format!("the {count} edges of these data{more} count for nothing"),
         };
-        let readers = self.layers_that(|layer| layer.message_width() > 0);
+        let readers = self.layers_that(|layer| layer.facts().message_width > 0);
         format!("model.arch = {:?} reads no edges: {what}; {} read them", self.layer.name, listed(&readers))
     }
 
     /// What the layers leave out that read neighbours.
     fn unread_by(&self, layer: &dyn Layer, data: &GlobalCounts) -> Vec<String> {
         let (name, mut notes) = (self.called(), Vec::new());
-        if data.weighted && layer.edge_weights() == EdgeWeights::Unread {
-            let readers = self.layers_that(|layer| layer.edge_weights() != EdgeWeights::Unread);
+        if data.weighted && layer.facts().edge_weights == EdgeWeights::Unread {
+            let readers = self.layers_that(|layer| layer.facts().edge_weights != EdgeWeights::Unread);
             notes.push(format!(
                 "{name} reads no weights of edges, and these data have some: all edges count the same; {} read them",
                 listed(&readers)
             ));
         }
-        if data.weighted && self.layer.is_relational && layer.edge_weights() == EdgeWeights::Shares {
+        if data.weighted && self.layer.is_relational && layer.facts().edge_weights == EdgeWeights::Shares {
             notes.push(format!("{name} takes means over the neighbours of a relation by the weights of edges"));
         }
         if data.relations > 1 && !self.layer.is_relational {
@@ -130,8 +130,8 @@ impl Plan {
     /// What the layer is called, with the options of its kind where it reads other data than the kind usually does.
     fn called(&self) -> String {
         let Config { model, .. } = &*self.config;
-        let usual = self.layer.layer(&LayerSpec::new(1, 1)).edge_weights();
-        let of_options = self.messaging_layer().is_some_and(|layer| layer.edge_weights() != usual);
+        let usual = self.layer.layer(&LayerSpec::new(1, 1)).facts().edge_weights;
+        let of_options = self.messaging_layer().is_some_and(|layer| layer.facts().edge_weights != usual);
         let keys: Vec<String> = self.layer.options.iter().map(|option| format!("model.{option}")).collect();
         let with = if of_options { format!(" with this {}", listed(&keys)) } else { String::new() };
         format!("model.arch = {:?}{with}", model.arch)
@@ -150,7 +150,7 @@ impl Plan {
     /// # Errors
     /// If weights are negative, or their sum at a node is too large or too small for a number of 32 bits.
     pub fn check_weights(&self, parts: &[Part]) -> Result<Option<String>> {
-        let divides = |layer: &dyn Layer| layer.edge_weights() == EdgeWeights::Shares;
+        let divides = |layer: &dyn Layer| layer.facts().edge_weights == EdgeWeights::Shares;
         let Some(first) = parts.first().filter(|_| self.messaging_layer().is_some_and(divides)) else {
             return Ok(None);
         };
@@ -160,9 +160,10 @@ impl Plan {
         let Sums { edges, negative, nodes, lost, weightless, beyond } = sums;
         let divides = format!("{name} divides by the sum of the weights of a node's edges");
         if negative > 0 {
-            let adds = listed(&self.layers_that(|layer| layer.edge_weights() == EdgeWeights::Factors));
-            let reads_none =
-                |layer: &dyn Layer| layer.message_width() > 0 && layer.edge_weights() == EdgeWeights::Unread;
+            let adds = listed(&self.layers_that(|layer| layer.facts().edge_weights == EdgeWeights::Factors));
+            let reads_none = |layer: &dyn Layer| {
+                layer.facts().message_width > 0 && layer.facts().edge_weights == EdgeWeights::Unread
+            };
             let ignores = listed(&self.layers_that(reads_none));
             return Err(TrainError::config(format!(
                 "{divides}, and {negative} of the {edges} edges of {data} have negative weights: at {lost} of {nodes} \

@@ -49,7 +49,7 @@ impl Carried {
     /// Whether rows cross in place of a layer's messages; where messages are made without parameters, they are the
     /// rows.
     pub fn rows_of(self, layer: &dyn Layer) -> bool {
-        self == Carried::Rows && layer.message_has_parameters()
+        self == Carried::Rows && layer.facts().message_has_parameters
     }
 }
 
@@ -90,7 +90,7 @@ impl Stage {
 
     /// Width of the rows that the last layer outputs.
     pub fn outputs(&self) -> usize {
-        self.network.units().last().map_or(0, |unit| unit.layer.outputs())
+        self.network.units().last().map_or(0, |unit| unit.layer.facts().outputs)
     }
 
     /// The number of the last layer, counted over stages.
@@ -100,19 +100,19 @@ impl Stage {
 
     /// Whether the first layer's halo crosses once.
     pub fn freezes(&self) -> bool {
-        self.cache_inputs && self.first().message_width() > 0
+        self.cache_inputs && self.first().facts().message_width > 0
     }
 
     /// Whether the first layer's halo may cross once.
     pub fn may_freeze(&self) -> bool {
-        (self.cache_inputs || self.redraws) && self.first().message_width() > 0
+        (self.cache_inputs || self.redraws) && self.first().facts().message_width > 0
     }
 
     /// Whether a pass over some rows needs no other once the first layer has folded: no further layer reads neighbours,
     /// and no norm is over all rows.
     pub fn reads_no_further(&self) -> bool {
         let mut further = self.network.units().iter().skip(1);
-        further.all(|unit| unit.layer.message_width() == 0) && !self.network.normalises_columns()
+        further.all(|unit| unit.layer.facts().message_width == 0) && !self.network.normalises_columns()
     }
 
     /// What the layer at `index` of the network reads.
@@ -136,7 +136,7 @@ impl Stage {
     /// where it is frozen.
     fn live_layers(&self) -> impl Iterator<Item = (Tag, &dyn Layer)> {
         let units = self.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
-        let live = units.filter(|(index, layer)| layer.message_width() > 0 && (*index > 0 || !self.freezes()));
+        let live = units.filter(|(index, layer)| layer.facts().message_width > 0 && (*index > 0 || !self.freezes()));
         live.map(|(index, layer)| {
             let (content, purpose) = (self.content(index), FramePurpose::Training);
             let layer_number = self.first_layer + index as u16;
@@ -150,14 +150,14 @@ impl Stage {
         let mut exchanges = Vec::new();
         for (forward, layer) in self.live_layers() {
             let rows = self.late.is_some_and(|late| late.carries.rows_of(layer));
-            let width = if rows { layer.inputs() } else { layer.message_width() };
+            let width = if rows { layer.facts().inputs } else { layer.facts().message_width };
             exchanges.push((forward, width));
             if self.late.is_some_and(|late| late.refresh.is_some()) {
                 // Gradients of rows that nobody waits for go nowhere.
                 continue;
             }
             // Gradients of inputs are wanted for the parameters of messages alone, which are there where rows cross.
-            if forward.layer > self.first_layer || (layer.message_has_parameters() && !rows) {
+            if forward.layer > self.first_layer || (layer.facts().message_has_parameters && !rows) {
                 let content = Content::RowGradients;
                 exchanges.push((Tag { content, direction: Direction::Reverse, ..forward }, width));
             }
@@ -167,8 +167,9 @@ impl Stage {
 
     /// The exchanges of an evaluation with their widths, likewise: messages, whatever crosses in training.
     pub fn evaluation_exchanges(&self) -> Vec<(Tag, usize)> {
-        let evaluation =
-            |(tag, layer): (Tag, &dyn Layer)| (Tag { purpose: FramePurpose::Evaluation, ..tag }, layer.message_width());
+        let evaluation = |(tag, layer): (Tag, &dyn Layer)| {
+            (Tag { purpose: FramePurpose::Evaluation, ..tag }, layer.facts().message_width)
+        };
         self.live_layers().map(evaluation).collect()
     }
 }

@@ -302,7 +302,7 @@ impl Worker {
         }
         let weights = self.halo_weights();
         // Per own row what its gradients are multiplied by once they are here.
-        let own = self.plan.messaging_layer().and_then(|layer| layer.sender_weight(&self.local.nodes()));
+        let own = self.plan.messaging_layer().and_then(|layer| layer.facts().sender_weight.of(&self.local.nodes()));
         widths::exchange_scores(&mut self.halo, &mut self.transport, &weights, own)?;
         if self.plan.messages.measures_costs {
             return widths::measure_costs(&mut self.halo, &mut self.transport);
@@ -341,7 +341,7 @@ impl Worker {
     /// Per halo row the sum of what it counts for in the rows here that it is folded into.
     fn halo_weights(&self) -> Vec<f32> {
         let nodes = self.local.nodes();
-        let of_destination = self.plan.messaging_layer().and_then(|layer| layer.destination_weight(&nodes));
+        let of_destination = self.plan.messaging_layer().and_then(|layer| layer.facts().destination_weight.of(&nodes));
         let ones = vec![1.0; self.local.ids.len()];
         let mut gradient = Matrix::from_vec(ones.len(), 1, of_destination.map_or(ones, <[f32]>::to_vec));
         gradient.reshape(self.local.halo.destinations(), 1);

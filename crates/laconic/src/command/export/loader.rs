@@ -234,10 +234,11 @@ impl Loader<'_> {
     /// The layer as Python constructs it.
     fn call(&self, unit: &Unit) -> String {
         if self.layer.is_none() {
-            return unit.layer.pyg_constructor(self.plan.self_loops);
+            let adds = if self.plan.self_loops { "True" } else { "False" };
+            return unit.layer.facts().pyg.replace("{self_loops}", adds);
         }
-        let (inputs, outputs) = (unit.layer.inputs(), unit.layer.outputs());
-        let parameters = unit.layer.parameters();
+        let (inputs, outputs) = (unit.layer.facts().inputs, unit.layer.facts().outputs);
+        let parameters = &unit.layer.facts().parameters;
         let shape = |name: &str| parameters.iter().find(|spec| spec.name == name).map_or(&[][..], |spec| &spec.shape);
         match (shape("nn.0.weight"), shape("att_src"), self.plan.layer.name) {
             (&[inner, _], ..) => format!("GIN({inputs}, {inner}, {outputs})"),
@@ -265,7 +266,7 @@ impl Loader<'_> {
             }
         }
         if let Some(lin) = self.units().find(|unit| unit.name == LIN) {
-            let (inputs, outputs) = (lin.layer.inputs(), lin.layer.outputs());
+            let (inputs, outputs) = (lin.layer.facts().inputs, lin.layer.facts().outputs);
             text += &format!("        self.{LIN} = Linear({inputs}, {outputs})\n");
         }
         if self.units().any(|unit| unit.after.slope() == Some(ACT)) {
@@ -280,7 +281,7 @@ impl Loader<'_> {
 
     /// What a layer adds to a list.
     fn entry(&self, list: &str, unit: &Unit) -> Option<String> {
-        let (inputs, outputs) = (unit.layer.inputs(), unit.layer.outputs());
+        let (inputs, outputs) = (unit.layer.facts().inputs, unit.layer.facts().outputs);
         let (own, index) = unit.place();
         let last = |name: &'_ str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let (index, value) = match (unit.after.norm(), unit.after.slope()) {
@@ -308,7 +309,7 @@ impl Loader<'_> {
 
     /// What is added to what comes out of a layer.
     fn added(&self, unit: &Unit) -> String {
-        match (self.is_residual(unit), unit.layer.inputs() == unit.layer.outputs()) {
+        match (self.is_residual(unit), unit.layer.facts().inputs == unit.layer.facts().outputs) {
             (false, _) => String::new(),
             (true, true) => " + x".to_owned(),
             (true, false) => format!(" + self.{RESIDUALS}[\"{}\"](x)", unit.place().1),

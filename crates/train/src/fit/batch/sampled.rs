@@ -85,8 +85,9 @@ impl SampledBatches {
             true => Known::with_halo(local, worker.halo.owners()),
             false => Known::own(local),
         };
-        let absence = stage.network.units().iter().map(|unit| &unit.layer).find(|layer| layer.message_width() > 0);
-        let absence = absence.map_or(laconic_nn::Absence::Scaled, |layer| layer.absence());
+        let absence =
+            stage.network.units().iter().map(|unit| &unit.layer).find(|layer| layer.facts().message_width > 0);
+        let absence = absence.map_or(laconic_nn::Absence::Scaled, |layer| layer.facts().absence);
         let seed = plan.config.train.seed;
         let draws = Draws::new(
             local,
@@ -96,7 +97,8 @@ impl SampledBatches {
             (absence, plan.self_loops, (plan.layer.is_relational, plan.relations)),
         );
         // Frozen inputs have no gradient, and need none to be folded where messages have no parameters.
-        let ends = stage.first().message_width() > 0 && !stage.first().message_has_parameters();
+        let first = stage.first().facts();
+        let ends = first.message_width > 0 && !first.message_has_parameters;
         let draws = if ends { draws.ending_at_inputs() } else { draws };
         let draws = if has_copies { draws.keeping_halo_apart() } else { draws };
         let columns = inputs.x.view().columns();

@@ -72,7 +72,8 @@ impl Rates {
 /// The fastest product of the shapes of a plan's layers, and of the usual wide one.
 fn fastest(compute: &mut Compute, plan: &Plan, seconds: f64) -> Multiplied {
     let units = plan.stages.iter().flat_map(|stage| stage.network.units());
-    let mut shapes: Vec<[usize; 2]> = units.map(|unit| [unit.layer.inputs(), unit.layer.outputs()]).collect();
+    let mut shapes: Vec<[usize; 2]> =
+        units.map(|unit| [unit.layer.facts().inputs, unit.layer.facts().outputs]).collect();
     shapes.sort_unstable();
     shapes.dedup();
     let rows = ROWS * compute.threads();
