@@ -4,7 +4,8 @@
 //! it decides what stands between them. A whole undivided layer is the special case with an empty halo:
 //!
 //! ```
-//! use laconic_nn::{At, Block, Closing, Compute, LayerSpec, Matrix, Nodes, Rows, Side, Sources, State, layer_kind};
+//! use laconic_nn::{At, Block, Closing, Compute, Ending, LayerSpec, Matrix, Nodes, Rows, Side, Sources, State};
+//! use laconic_nn::layer_kind;
 //!
 //! let mut compute = Compute::new(1);
 //! // Edges 0 → 1 and 1 → 1, 0 → 0 (self-loops are edges).
@@ -19,7 +20,7 @@
 //! let at = &mut At { compute: &mut compute, p: &parameters, nodes, state: &mut state };
 //! gcn.message(at, Rows::Dense(&x), &mut messages);
 //! gcn.fold(at, Sources::new(Side::Own, &block, &messages), &mut folded);
-//! gcn.finish_fold(at, &mut folded);
+//! gcn.finish_fold(at, &mut folded, Ending::Folds);
 //! gcn.close(at, Closing { x: Rows::Dense(&x), folded: Rows::Dense(&folded) }, &mut z);
 //! assert!((z.row(1)[0] - (2.0 * half + 4.0 * half * half + 0.5)).abs() < 1e-6);
 //! ```

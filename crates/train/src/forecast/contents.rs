@@ -15,9 +15,15 @@ pub enum What {
     /// Which of the ids that were asked for a worker has.
     Answers,
     /// The ids of foreign nodes at the ends of pairs, and which of them a worker has.
-    Ends,
+    Ends {
+        /// Whether evaluations alone need them.
+        evaluates: bool,
+    },
     /// Pairs of nodes that may be edges of others', and which of those that others ask for are edges.
-    Pairs,
+    Pairs {
+        /// Whether evaluations alone need them.
+        evaluates: bool,
+    },
     /// Rows of own nodes.
     Rows {
         /// What they are.
@@ -73,9 +79,9 @@ pub struct Item {
 }
 
 impl Leaving {
-    /// The tag of what this list denies of it; nothing of what may or may not come about.
+    /// The tag of what this list denies of it.
     pub fn denied_by(&self, list: &DenyList) -> Option<Tag> {
-        let tag = self.item.tag(self.item.what.purpose()?);
+        let tag = self.item.tag(self.item.what.purpose());
         list.denies(tag.content, tag.purpose).then_some(tag)
     }
 }
@@ -130,13 +136,18 @@ impl Item {
         match what {
             What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
             What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
-            What::Ends => format!("ids of foreign nodes at the ends of its pairs, and its own at others': {nodes}"),
-            What::Pairs => "ids of both ends of pairs that it draws, and which of others' pairs are edges".to_owned(),
+            What::Ends { evaluates } => {
+                let what = "ids of foreign nodes at the ends of its pairs, and its own at others'";
+                format!("{}{what}: {nodes}", purpose(evaluates))
+            }
+            What::Pairs { evaluates } => {
+                let what = "ids of both ends of pairs that it draws, and which of others' pairs are edges";
+                format!("{}{what}", purpose(evaluates))
+            }
             What::Rows { of, is_weighted, evaluates } => {
                 let weights = if is_weighted { ", times the layer's weights" } else { "" };
-                let purpose = if evaluates { "for evaluations: " } else { "" };
                 let each = format!("{width} {} each, for layer {layer}", numbers(width));
-                format!("{purpose}{of} of {sample}{nodes} of its nodes{weights}, {each}")
+                format!("{}{of} of {sample}{nodes} of its nodes{weights}, {each}", purpose(evaluates))
             }
             What::RowGradients => {
                 let width = format!("{width} {} each, from layer {layer}", numbers(width));
@@ -190,8 +201,8 @@ impl What {
         let name = match self {
             What::Questions => "ids asked",
             What::Answers => "ids answered",
-            What::Ends => "ids of ends",
-            What::Pairs => "pairs",
+            What::Ends { .. } => "ids of ends",
+            What::Pairs { .. } => "pairs",
             What::Rows { of, .. } => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
@@ -212,8 +223,8 @@ impl What {
     /// What its frames hold.
     pub fn content(self) -> Content {
         match self {
-            What::Questions | What::Answers | What::Ends => Content::Ids,
-            What::Pairs => Content::Pairs,
+            What::Questions | What::Answers | What::Ends { .. } => Content::Ids,
+            What::Pairs { .. } => Content::Pairs,
             What::Rows { of, .. } => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
@@ -230,25 +241,26 @@ impl What {
         }
     }
 
-    /// What it is for; `None` of what is asked for training and for evaluations.
-    fn purpose(self) -> Option<FramePurpose> {
+    /// What it is for.
+    pub fn purpose(self) -> FramePurpose {
         match self {
-            What::Ends | What::Pairs => None,
-            What::Questions | What::Answers | What::ClassCounts => Some(FramePurpose::StartUp),
-            What::PartCounts => Some(FramePurpose::Evaluation),
-            what if what.evaluates() => Some(FramePurpose::Evaluation),
-            _ => Some(FramePurpose::Training),
+            What::Questions | What::Answers | What::ClassCounts => FramePurpose::StartUp,
+            What::PartCounts => FramePurpose::Evaluation,
+            what if what.evaluates() => FramePurpose::Evaluation,
+            _ => FramePurpose::Training,
         }
     }
 
     /// Whether evaluations alone need it.
     pub fn evaluates(self) -> bool {
-        matches!(self, What::Rows { evaluates: true, .. } | What::Figures | What::Bins | What::Scored)
+        match self {
+            What::Rows { evaluates, .. } | What::Ends { evaluates } | What::Pairs { evaluates } => evaluates,
+            what => matches!(what, What::Figures | What::Bins | What::Scored),
+        }
     }
 }
 
-/// The first of what leaves that the configuration denies: whom it goes to, and its tag. What may or may not come about
-/// is left to the door.
+/// The first of what leaves that the configuration denies: whom it goes to, and its tag.
 ///
 /// # Errors
 /// If the configuration denies what there is not.
@@ -283,6 +295,11 @@ pub fn kind_words(kind: Kind, task: TaskChoice) -> &'static str {
         ),
         Kind::Widths => "how much rows vary and count for, and the bits that messages get",
     }
+}
+
+/// What stands before what evaluations alone need.
+fn purpose(evaluates: bool) -> &'static str {
+    if evaluates { "for evaluations: " } else { "" }
 }
 
 fn numbers(count: usize) -> &'static str {

@@ -67,7 +67,8 @@ impl<'a> Bounds<'a> {
     fn ask(&self, foreign: u64, steps: [Step; 2], round: u32, book: &mut Book<'_>) {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         let counts = [foreign, self.shapes.rows as u64];
-        book.note(What::Ends, self.shapes.rows, |ledger| {
+        let evaluates = steps[0].tag(round).evaluates();
+        book.note(What::Ends { evaluates }, self.shapes.rows, |ledger| {
             for (step, count) in steps.into_iter().zip(counts) {
                 let bytes = vec![ids_bytes(count, self.links.nodes); workers];
                 collectives::forecast_all_to_all(ledger, step.tag(round), rank, &bytes);
@@ -83,7 +84,8 @@ impl<'a> Bounds<'a> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         // What others ask is not known here; their answers name edges alone.
         let own: usize = self.shapes.split_rows.iter().sum();
-        book.note(What::Pairs, 0, |ledger| {
+        let evaluates = steps[0].tag(round).evaluates();
+        book.note(What::Pairs { evaluates }, 0, |ledger| {
             for tries in &TRIES {
                 let counts = [pairs.saturating_mul(tries.len() as u64), own as u64];
                 for (step, count) in steps.into_iter().zip(counts) {
@@ -99,7 +101,7 @@ impl<'a> Bounds<'a> {
             let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
             let pairs = edges.saturating_mul(number.into());
             self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
-            book.note(What::Figures, 0, |ledger| Left::forecast(self.shapes, round, ledger));
+            book.note(What::Pairs { evaluates: true }, 0, |ledger| Left::forecast(self.shapes, round, ledger));
         }
         self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
     }

@@ -1,7 +1,7 @@
 //! The first unit of a network, whose inputs are frozen: five ways to know the neighbours, forward and backward.
 
 use laconic_key::Purpose;
-use laconic_nn::{At, Closing, Dropout, Layer, Rows, Senders, Side, Sources, Wanted};
+use laconic_nn::{At, Closing, Dropout, Facts, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
 use super::inputs::{Neighbours, first_rows};
@@ -75,6 +75,7 @@ impl Pass {
 
     pub(super) fn first_backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
         let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph_of(0));
+        let Facts { message_has_parameters, message_width, fold_width, .. } = *layer.facts();
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
@@ -86,9 +87,7 @@ impl Pass {
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => Rows::Dense(nothing),
             Neighbours::Folded(frozen) => kept.last(first_rows(frozen, rows), after_fold, ids),
-            Neighbours::Exchanged if !layer.facts().message_has_parameters => {
-                kept.last(refolded.view(), after_fold, ids)
-            }
+            Neighbours::Exchanged if !message_has_parameters => kept.last(refolded.view(), after_fold, ids),
             _ => Rows::Dense(if in_place { z } else { &near.folded }),
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
@@ -98,12 +97,12 @@ impl Pass {
         if in_place && !walk.is_last(0) {
             self.spare.take(z);
         }
-        if !layer.facts().message_has_parameters {
+        if !message_has_parameters {
             self.spare.take(dz);
             return Ok(());
         }
         if !in_place {
-            self.spare.shape(&mut returning.folded, (dz.rows(), layer.facts().fold_width));
+            self.spare.shape(&mut returning.folded, (dz.rows(), fold_width));
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
@@ -115,15 +114,14 @@ impl Pass {
         let Neighbourhood { messages, halo_messages, state, .. } = near;
         let at = &mut At { compute: walk.peers.compute, p, nodes, state };
         if makes_messages_again {
-            self.spare.shape(messages, (x.rows(), layer.facts().message_width));
+            self.spare.shape(messages, (x.rows(), message_width));
             layer.message(at, x, messages);
         }
-        let own_sources = Sources::new(Side::Own, graph.own, messages);
         let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
-        self.spare.shape_halo(dhalo, (graph.halo.sources(), layer.facts().message_width));
+        self.spare.shape_halo(dhalo, (graph.halo.sources(), message_width));
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);
         self.spare.shape(dm, (messages.rows(), messages.columns()));
-        layer.fold_adjoint(at, g, own_sources, dfolded, dm);
+        layer.fold_adjoint(at, g, Sources::new(Side::Own, graph.own, messages), dfolded, dm);
         self.spare.take(dfolded);
         let copies = halo.last(copies.view(), dropout, halo_ids);
         let senders = Senders { side: Side::Halo, x: copies, messages: halo_messages };
