@@ -222,7 +222,7 @@ fn independent_trainers_pass_the_door_too() {
 fn what_cannot_be_denied_is_refused_with_what_can() {
     for wrong in ["lables", "features:sometimes", "agreement"] {
         let set = format!("policy.deny=[\"{wrong}\"]");
-        let error = Config::parse("", &[set]).err().expect(wrong);
+        let error = Config::parse("", &[set]).expect_err(wrong);
         assert!(error.exit_code() == 2 && error.to_string().contains(wrong), "{error}");
     }
 }
