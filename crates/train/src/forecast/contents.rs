@@ -136,14 +136,8 @@ impl Item {
         match what {
             What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
             What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
-            What::Ends { evaluates } => {
-                let what = "ids of foreign nodes at the ends of its pairs, and its own at others'";
-                format!("{}{what}: {nodes}", purpose(evaluates))
-            }
-            What::Pairs { evaluates } => {
-                let what = "ids of both ends of pairs that it draws, and which of others' pairs are edges";
-                format!("{}{what}", purpose(evaluates))
-            }
+            What::Ends { evaluates } => format!("{}{ENDS}: {nodes}", purpose(evaluates)),
+            What::Pairs { evaluates } => format!("{}{PAIRS}", purpose(evaluates)),
             What::Rows { of, is_weighted, evaluates } => {
                 let weights = if is_weighted { ", times the layer's weights" } else { "" };
                 let each = format!("{width} {} each, for layer {layer}", numbers(width));
@@ -296,6 +290,9 @@ pub fn kind_words(kind: Kind, task: TaskChoice) -> &'static str {
         Kind::Widths => "how much rows vary and count for, and the bits that messages get",
     }
 }
+
+const ENDS: &str = "ids of foreign nodes at the ends of its pairs, and its own at others'";
+const PAIRS: &str = "ids of both ends of pairs that it draws, and which of others' pairs are edges";
 
 /// What stands before what evaluations alone need.
 fn purpose(evaluates: bool) -> &'static str {
