@@ -30,7 +30,7 @@ pub enum Content {
     Statistics = 9,
     /// Ids of nodes.
     Ids = 10,
-    /// Ids of both ends of pairs, and which pairs are edges.
+    /// Ids of both ends of pairs, which pairs are edges, and how many have too few.
     Pairs = 11,
     /// Ids of nodes that batches reach, and the neighbours that were drawn for them.
     Neighbours = 12,

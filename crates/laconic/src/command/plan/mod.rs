@@ -216,7 +216,10 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     }
     costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(text::describe(&costs, arguments.worker), &costs)?;
-    let Some(Leaves { worker, to, words, .. }) = costs.leaves.iter().find(|leaves| leaves.denied) else { return Ok(0) };
+    // Who asks for one worker asks for that one's list.
+    let asked = |leaves: &&Leaves| arguments.worker.is_none_or(|worker| worker == leaves.worker);
+    let denied = costs.leaves.iter().filter(asked).find(|leaves| leaves.denied);
+    let Some(Leaves { worker, to, words, .. }) = denied else { return Ok(0) };
     output.say(format!("policy.deny: a run would stop before worker {worker} sends worker {to} {words}"));
     Ok(DENIED)
 }
