@@ -205,6 +205,7 @@ impl Content {
             Content::Statistics if direction == Direction::Forward => Kind::Activations,
             Content::RowGradients | Content::Statistics => Kind::ActivationGradients,
             Content::ParameterGradients => Kind::ParameterGradients,
+            Content::Models if evaluates => Kind::Evaluation,
             Content::Models => Kind::Parameters,
             Content::Ids | Content::Pairs | Content::Neighbours if purpose == FramePurpose::Training => Kind::Draws,
             Content::Widths => Kind::Widths,

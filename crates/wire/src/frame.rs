@@ -177,6 +177,11 @@ impl Frame {
         self.tag
     }
 
+    /// Says that the frame is for something else than its sender thought.
+    pub(crate) fn set_purpose(&mut self, purpose: FramePurpose) {
+        self.tag.purpose = purpose;
+    }
+
     /// The id of the codec that wrote the payload, [`NO_CODEC`] for plain bytes.
     pub fn codec(&self) -> u8 {
         self.codec

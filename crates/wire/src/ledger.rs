@@ -1,7 +1,7 @@
 //! The ledger: how many frames and bytes went where, in which round, for what.
 
 use crate::account::{Count, Entry, Row};
-use crate::{Direction, Kind, PerKind, Rank, Tag};
+use crate::{Direction, FramePurpose, Kind, PerKind, Rank, Tag};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -21,6 +21,8 @@ pub struct Ledger {
     /// Running totals by the peers' numbers.
     peers: Vec<Count>,
     is_of_totals: bool,
+    /// What all that is entered by its tag is for, whatever the tag says.
+    counted_as: Option<FramePurpose>,
 }
 
 /// One account in which two ledgers differ.
@@ -54,6 +56,12 @@ impl Ledger {
         Ledger { is_of_totals: true, ..Ledger::default() }
     }
 
+    /// The same for what serves one purpose, whatever tags say ([`crate::Metered::counted_as`]).
+    #[must_use]
+    pub fn counted_as(self, purpose: FramePurpose) -> Ledger {
+        Ledger { counted_as: Some(purpose), ..self }
+    }
+
     /// Whether accounts are kept, not totals alone.
     pub fn keeps_accounts(&self) -> bool {
         !self.is_of_totals
@@ -66,6 +74,7 @@ impl Ledger {
 
     /// Enters several frames at once. No account is opened for none.
     pub fn record_count(&mut self, tag: Tag, peer: Rank, count: Count) {
+        let tag = Tag { purpose: self.counted_as.unwrap_or(tag.purpose), ..tag };
         let Tag { direction, layer, round, .. } = tag;
         self.enter(Entry { round, peer, kind: tag.kind(), layer, direction }, count);
     }

@@ -7,6 +7,7 @@ mod check;
 mod counts;
 mod cut;
 mod digest;
+mod empty;
 mod folder;
 mod mapped;
 mod meta;

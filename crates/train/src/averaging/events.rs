@@ -15,6 +15,8 @@ pub enum Event {
     Lost(usize),
     /// The mean of this number was judged: its worth, more is better, if anything was measured.
     Judged(u32, Option<f64>),
+    /// Nobody can judge the mean of this number, or any later one.
+    Unjudged(u32),
     /// A mean was corrected.
     Corrected(Model),
     /// Time has passed.

@@ -93,11 +93,14 @@ pub trait Judge {
     /// What is known of a model.
     type Verdict: Clone;
 
-    /// Judges the mean of this number.
+    /// Judges the mean of this number; `None` where somebody who had a part in it is gone.
     ///
     /// # Errors
     /// If it is none to be judged.
-    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Self::Verdict>;
+    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Option<Self::Verdict>>;
+
+    /// A trainer is gone, and whoever judged its nodes with it.
+    fn loses_trainer(&mut self) {}
 
     /// The figure that chooses the best: more is better. `None` where nothing was measured.
     fn worth(&self, verdict: &Self::Verdict) -> Option<f64>;

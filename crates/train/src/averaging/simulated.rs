@@ -32,6 +32,7 @@ enum Coming<V> {
     ToOther { from: usize, to: usize, frame: Frame },
     Lost { trainer: usize },
     Verdict { number: u32, worth: Option<f64>, verdict: V },
+    NoVerdict { number: u32 },
     Corrected(Model),
     Wake,
     Fails(usize),
@@ -255,6 +256,10 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                 self.watch.judged(self.now, number, &verdict)?;
                 self.tell(Event::Judged(number, worth))
             }
+            Coming::NoVerdict { number } => {
+                self.watch.stays_unjudged(number)?;
+                self.tell(Event::Unjudged(number))
+            }
             Coming::Corrected(model) => self.tell(Event::Corrected(model)),
             Coming::Wake => {
                 self.wakes = None;
@@ -410,6 +415,9 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             }
             return Ok(());
         }
+        if place.trainer.is_some() {
+            self.judge.loses_trainer();
+        }
         if kind == Failing::Killed {
             self.goes(trainer);
         } else if place.trainer.take().is_some() {
@@ -437,10 +445,11 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                     self.watch.kept(self.now, &kept, sent)?;
                 }
                 Action::Judge(number, model) => {
-                    let verdict = self.judge.judge(number, &model)?;
-                    let worth = self.judge.worth(&verdict);
-                    let at = self.now.saturating_add(self.conditions.verdict);
-                    self.put(at, Coming::Verdict { number, worth, verdict });
+                    let coming = match self.judge.judge(number, &model)? {
+                        Some(verdict) => Coming::Verdict { number, worth: self.judge.worth(&verdict), verdict },
+                        None => Coming::NoVerdict { number },
+                    };
+                    self.put(self.now.saturating_add(self.conditions.verdict), coming);
                 }
                 Action::Correct(number, model, share) => {
                     let steps = self.terms.corrections;

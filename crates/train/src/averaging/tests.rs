@@ -75,8 +75,8 @@ struct Distance {
 impl Judge for Distance {
     type Verdict = f64;
 
-    fn judge(&mut self, _: u32, model: &[f32]) -> Result<f64> {
-        Ok(model.iter().zip(&self.to).map(|(at, to)| f64::from((at - to).abs())).sum())
+    fn judge(&mut self, _: u32, model: &[f32]) -> Result<Option<f64>> {
+        Ok(Some(model.iter().zip(&self.to).map(|(at, to)| f64::from((at - to).abs())).sum()))
     }
 
     fn worth(&self, verdict: &f64) -> Option<f64> {

@@ -22,6 +22,14 @@ pub trait Watch<V> {
     /// If it cannot be written down.
     fn judged(&mut self, now: Duration, number: u32, verdict: &V) -> Result<()>;
 
+    /// Nobody can judge this mean, or any later one.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    fn stays_unjudged(&mut self, _number: u32) -> Result<()> {
+        Ok(())
+    }
+
     /// Something has happened to a trainer that is worth a line.
     fn noted(&mut self, now: Duration, trainer: usize, what: Noted);
 

@@ -104,6 +104,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.halo",
             "schedule.refresh",
             "schedule.corrections",
+            "schedule.evaluator",
+            "schedule.evaluate",
             "averaging.drop",
             "messages.forward",
             "messages.backward",

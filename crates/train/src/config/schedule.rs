@@ -51,6 +51,12 @@ pub struct ScheduleConfig {
     pub refresh: u32,
     /// Trainers: whether the aggregator has a process of its own, or the trainer of a part lives in it.
     pub aggregator: AggregatorPlace,
+    /// Trainers: who evaluates means, `aggregator` or `workers`. Not given: the workers where the data are a folder of
+    /// parts, so that nobody reads more than its own, else the aggregator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluator: Option<MeansEvaluator>,
+    /// Trainers that evaluate means: over which edges.
+    pub evaluate: EvaluationEdges,
     /// LLCG: steps of correction after each mean, on the whole graph.
     pub corrections: u32,
     /// Keys of members from outside.
@@ -79,6 +85,8 @@ impl Default for ScheduleConfig {
             halo: TrainersHalo::None,
             refresh: 1,
             aggregator: AggregatorPlace::Own,
+            evaluator: None,
+            evaluate: EvaluationEdges::Halo,
             corrections: 2,
             own: Options::default(),
         }
@@ -130,6 +138,26 @@ pub enum TrainersHalo {
     /// Rows of all layers: of the first one's inputs once, of the others whenever they come, told again every so many
     /// means and never waited for.
     Stale,
+}
+
+/// `schedule.evaluator`: who evaluates means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeansEvaluator {
+    /// The aggregator, which holds the whole graph.
+    Aggregator,
+    /// All workers together, each for its own nodes; the aggregator holds no part.
+    Workers,
+}
+
+/// `schedule.evaluate`: over which edges workers evaluate means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvaluationEdges {
+    /// All: rows of other workers' nodes cross for it.
+    Halo,
+    /// Those between a worker's own nodes; counts alone cross.
+    Local,
 }
 
 /// `schedule.aggregator`: in whose process models are averaged.

@@ -92,6 +92,12 @@ pub enum Step {
     JudgedLeft = 44,
     /// What each part comes to under the best model so far, to worker 0.
     PartCounts = 45,
+    /// A mean of trainers' models, to the workers that evaluate it.
+    EvaluatedMean = 46,
+    /// A stage of trainers is over, to the workers that evaluate its means.
+    EvaluationEnds = 47,
+    /// What each worker knows of its own part before independent trainers start, and what it has sent at the end.
+    TrainerFacts = 48,
 }
 
 impl Step {
@@ -117,10 +123,11 @@ impl Step {
             Step::RowAnswers | Step::DegreeQuestions | Step::DegreeAnswers => (Content::Neighbours, Training),
             Step::ClassCounts => (Content::ClassCounts, StartUp),
             Step::PartCounts => (Content::PartFigures, Evaluation),
+            Step::EvaluatedMean | Step::EvaluationEnds => (Content::Models, Evaluation),
             Step::Weights | Step::OwnWeights | Step::Variances => (Content::Widths, Training),
             Step::WidthMaps | Step::Profile | Step::LinkCosts => (Content::Widths, Training),
             Step::SplitRows | Step::PredictedBytes | Step::Rungs => (Content::Agreement, StartUp),
-            Step::Digests | Step::Identities | Step::Shapes => (Content::Agreement, StartUp),
+            Step::Digests | Step::Identities | Step::Shapes | Step::TrainerFacts => (Content::Agreement, StartUp),
             Step::SentBytes | Step::Report | Step::PairCounts => (Content::Agreement, Training),
             Step::TrainerComes | Step::TrainerAnswers | Step::TrainerLeaves => (Content::Agreement, Training),
             Step::TrainerGoes | Step::TrainerCalled | Step::TrainerDismissed => (Content::Agreement, Training),

@@ -8,6 +8,7 @@ pub mod local;
 pub mod observe;
 mod pairs;
 pub mod progress;
+pub(crate) mod questions;
 mod report;
 mod since;
 pub mod stages;

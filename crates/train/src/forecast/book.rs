@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laconic_wire::{Count, Entry, Ledger, Rank};
+use laconic_wire::{Count, Entry, FramePurpose, Ledger, Rank};
 
 use super::contents::{Item, Leaving};
 use crate::error::Result;
@@ -17,12 +17,20 @@ pub struct Book<'a> {
     pub ledger: Ledger,
     leaves: BTreeMap<(Item, Rank), (usize, Count)>,
     rows: Option<&'a mut Rows<'a>>,
+    /// Whether all of it is for evaluations, which workers meet for and nothing else.
+    evaluates: bool,
 }
 
 impl<'a> Book<'a> {
     /// A book that fills this ledger.
     pub fn of(ledger: Ledger) -> Book<'a> {
         Book { ledger, ..Book::default() }
+    }
+
+    /// A book of what workers send who meet for evaluations alone.
+    pub fn of_evaluations() -> Book<'a> {
+        let ledger = Ledger::new().counted_as(FramePurpose::Evaluation);
+        Book { ledger, evaluates: true, ..Book::default() }
     }
 
     /// A book that hands accounts on when their round is over.
@@ -40,6 +48,7 @@ impl<'a> Book<'a> {
         nodes: impl Fn(Rank) -> usize,
         enter: impl FnOnce(&mut Ledger) -> Result<()>,
     ) -> Result<()> {
+        let item = Item { evaluates: self.evaluates, ..item };
         let before = self.ledger.totals_by_peer();
         enter(&mut self.ledger)?;
         for (peer, now) in self.ledger.totals_by_peer() {

@@ -43,6 +43,8 @@ pub enum What {
     TrainerModels,
     /// Means of trainers' models.
     Means,
+    /// The same to whoever evaluates them.
+    EvaluatedMeans,
     /// What trainers and their aggregator say besides: that they come, how many steps, when they are called.
     TrainerWords,
     /// Means and variances of the columns of hidden rows, over own nodes, and sums of their gradients.
@@ -76,19 +78,21 @@ pub struct Item {
     pub width: usize,
     /// Whether other rows are drawn in each round.
     pub is_drawn: bool,
+    /// Whether workers meet for evaluations alone when they send it, whatever it is.
+    pub evaluates: bool,
 }
 
 impl Leaving {
     /// The tag of what this list denies of it.
     pub fn denied_by(&self, list: &DenyList) -> Option<Tag> {
-        let tag = self.item.tag(self.item.what.purpose());
+        let tag = self.item.tag(self.item.purpose());
         list.denies(tag.content, tag.purpose).then_some(tag)
     }
 }
 
 impl From<What> for Item {
     fn from(what: What) -> Item {
-        Item { what, layer: 0, width: 0, is_drawn: false }
+        Item { what, layer: 0, width: 0, is_drawn: false, evaluates: false }
     }
 }
 
@@ -119,7 +123,12 @@ impl Item {
             Direction::Reverse => What::RowGradients,
             Direction::Forward => What::Rows { of: tag.content, is_weighted, evaluates: tag.evaluates() },
         };
-        Item { what, layer: tag.layer, width, is_drawn: false }
+        Item { what, layer: tag.layer, width, is_drawn: false, evaluates: false }
+    }
+
+    /// What it is for.
+    pub fn purpose(&self) -> FramePurpose {
+        if self.evaluates { FramePurpose::Evaluation } else { self.what.purpose() }
     }
 
     /// The tag of what leaves without one of its own, of round 0.
@@ -130,7 +139,15 @@ impl Item {
 
     /// What it is, of so many nodes, where this is learned.
     pub fn words(&self, nodes: usize, task: TaskChoice) -> String {
-        let Item { what, layer, width, is_drawn } = *self;
+        let words = self.words_of_itself(nodes, task);
+        match self.evaluates && !words.starts_with(FOR_EVALUATIONS) {
+            true => format!("{FOR_EVALUATIONS}{words}"),
+            false => words,
+        }
+    }
+
+    fn words_of_itself(&self, nodes: usize, task: TaskChoice) -> String {
+        let Item { what, layer, width, is_drawn, .. } = *self;
         let nodes = thousands(nodes);
         let sample = if is_drawn { "in each round another sample of " } else { "" };
         match what {
@@ -151,6 +168,7 @@ impl Item {
             What::Models => "how far its copy of the model has moved".to_owned(),
             What::TrainerModels => "its model for each mean, as its own steps have left it".to_owned(),
             What::Means => "means of the trainers' models, and the chosen one to go on from".to_owned(),
+            What::EvaluatedMeans => "for evaluations: means of the trainers' models".to_owned(),
             What::TrainerWords => "that it is there, calls, counts of its training nodes and steps".to_owned(),
             What::Statistics => {
                 "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
@@ -200,7 +218,7 @@ impl What {
             What::Rows { of, .. } => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
-            What::Models | What::TrainerModels | What::Means => "models",
+            What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => "models",
             What::Statistics => "statistics",
             What::Figures => "figures",
             What::Bins => "score bins",
@@ -222,7 +240,7 @@ impl What {
             What::Rows { of, .. } => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
-            What::Models | What::TrainerModels | What::Means => Content::Models,
+            What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => Content::Models,
             What::Statistics => Content::Statistics,
             What::Figures => Content::Figures,
             What::Bins => Content::ScoreBins,
@@ -249,7 +267,7 @@ impl What {
     pub fn evaluates(self) -> bool {
         match self {
             What::Rows { evaluates, .. } | What::Ends { evaluates } | What::Pairs { evaluates } => evaluates,
-            what => matches!(what, What::Figures | What::Bins | What::Scored),
+            what => matches!(what, What::Figures | What::Bins | What::Scored | What::EvaluatedMeans),
         }
     }
 }
@@ -291,12 +309,13 @@ pub fn kind_words(kind: Kind, task: TaskChoice) -> &'static str {
     }
 }
 
+const FOR_EVALUATIONS: &str = "for evaluations: ";
 const ENDS: &str = "ids of foreign nodes at the ends of its pairs, and its own at others'";
 const PAIRS: &str = "ids of both ends of pairs that it draws, and which of others' pairs are edges";
 
 /// What stands before what evaluations alone need.
 fn purpose(evaluates: bool) -> &'static str {
-    if evaluates { "for evaluations: " } else { "" }
+    if evaluates { FOR_EVALUATIONS } else { "" }
 }
 
 fn numbers(count: usize) -> &'static str {

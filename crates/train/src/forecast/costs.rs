@@ -10,8 +10,11 @@ use laconic_wire::{Kind, Ledger, Rank, Row};
 use super::book::Book;
 use super::contents::Leaving;
 use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
-use super::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
-use super::trainers::TrainersForecast;
+use super::trained::{
+    evaluated_by_workers, shapes_among, shapes_of_evaluators, trained, unlike_epochs, with_something_to_learn,
+    without_trainer,
+};
+use super::trainers::{Meetings, TrainersForecast};
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, Config, MessagesConfig, TrainersHalo};
@@ -230,25 +233,38 @@ fn costs_of_trainers(
 ) -> Result<Costs> {
     let could = trainers.parts(every.len() as u32)?;
     let parts = with_something_to_learn(every, could.clone(), names.1);
-    let whole = Part::whole(every)?;
+    let evaluated = match trainers.by_workers {
+        None => vec![Part::whole(every)?],
+        Some(edges) => evaluated_by_workers(every, &parts, edges),
+    };
     let (own, of_epoch) = trained(names, every.to_vec(), (trainers, &parts), None)?;
     let meeting = match trainers.halo {
         TrainersHalo::None => Vec::new(),
         TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
     };
     let hosted = trainers.hosted(&parts)?;
-    let forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meeting, None)?;
+    let evaluating = if trainers.by_workers.is_some() { shapes_of_evaluators(&evaluated, plan)? } else { Vec::new() };
+    let global = &evaluated[0].global;
+    let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
+    let forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
     let mut workers = Vec::new();
-    for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
+    for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&evaluated[0]).chain(&own)).zip(forecast.books) {
         let outline = Shapes::outline(part, plan.self_loops);
-        let memory = match rank {
+        let mut memory = match rank {
             0 => memory::of_aggregator(part, plan, parts.len()),
             _ => memory::of_trainer(part, plan),
         };
-        // The aggregator has no rows of others, and nobody has any of its.
+        // An aggregator has no rows of others, and nobody has any of its.
         let mut links = vec![PeerRows::default(); parts.len() + 1];
         if let Some(met) = meeting.get((rank as usize).wrapping_sub(1)) {
             links[1..].copy_from_slice(&met.links);
+        }
+        if let (Some(met), Some(part)) = (evaluating.get(rank as usize), evaluated.get(rank as usize)) {
+            let more = |(own, met): (&mut PeerRows, &PeerRows)| {
+                *own = PeerRows { send: own.send.max(met.send), receive: own.receive.max(met.receive) };
+            };
+            links.iter_mut().zip(&met.links).for_each(more);
+            memory.add_all(&memory::of_evaluator(part, plan));
         }
         workers.push((Shapes { rank, links, ..outline }, ledger, memory.total()));
     }
@@ -273,8 +289,8 @@ fn costs_of_trainers(
         dearer_than_exact: None,
         notes,
         averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
-        about: whole.global.about.clone(),
-        evaluator: Evaluator::of(plan, &whole.global),
+        about: global.about.clone(),
+        evaluator: Evaluator::of(plan, global),
     })
 }
 

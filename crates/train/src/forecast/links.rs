@@ -129,11 +129,14 @@ impl<'a> Bounds<'a> {
                 self.exchange(&mut at, embeddings(layer, round, direction), &links, book)?;
             }
         }
-        if evaluates {
-            let links = self.links(self.of_evaluation());
-            self.exchange(&mut at, evaluated(layer, round), &links, book)?;
-        }
-        Ok(())
+        if evaluates { self.evaluation(at, book) } else { Ok(()) }
+    }
+
+    /// What an evaluation sends.
+    pub fn evaluation(&self, mut at: Embeddings<'_>, book: &mut Book<'_>) -> Result<()> {
+        let links = self.links(self.of_evaluation());
+        let tag = evaluated(at.layer, at.round);
+        self.exchange(&mut at, tag, &links, book)
     }
 
     fn exchange(&self, at: &mut Embeddings<'_>, tag: Tag, links: &[PeerRows], book: &mut Book<'_>) -> Result<()> {
@@ -142,7 +145,7 @@ impl<'a> Bounds<'a> {
             Direction::Forward => What::Rows { of: Content::Embeddings, is_weighted: false, evaluates },
             Direction::Reverse => What::RowGradients,
         };
-        let item = Item { what, layer: tag.layer, width: at.width, is_drawn: !evaluates };
+        let item = Item { what, layer: tag.layer, width: at.width, is_drawn: !evaluates, evaluates: false };
         let route = Route { rank: Rank(self.shapes.rank), links, selection: None, seed: at.plan.config.train.seed };
         // Whoever is the one peer that has all ends.
         let received = links.iter().map(|link| link.receive).max().unwrap_or(0);

@@ -53,6 +53,11 @@ pub fn of_trainer(part: &Part, plan: &Plan) -> Memory {
     held(&shapes, plan, true, true)
 }
 
+/// What a worker holds that evaluates means of the nodes of its part.
+pub fn of_evaluator(part: &Part, plan: &Plan) -> Memory {
+    held(&outline(part, plan), plan, true, false)
+}
+
 /// What the aggregator of so many trainers holds, from all parts as one: it judges, and trains where it corrects means.
 pub fn of_aggregator(whole: &Part, plan: &Plan, trainers: usize) -> Memory {
     let (mut shapes, corrects) = (outline(whole, plan), plan.trainers.as_ref().is_some_and(|of| of.corrections > 0));

@@ -4,7 +4,7 @@ use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::book::Book;
 use super::contents::What;
-use super::stages::{clock_of_bytes, forecast_inputs, forecast_stages};
+use super::stages::{EvaluatedMeans, clock_of_bytes, forecast_evaluations, forecast_inputs, forecast_stages};
 use super::{Forecast, budget};
 use crate::config::ramp::Clock;
 use crate::error::Result;
@@ -56,6 +56,24 @@ pub fn forecast_exchanges(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut B
         collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
     });
     forecast_inputs(forecast, shapes, book)
+}
+
+/// Enters what a worker sends of evaluations that it meets the others for.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn forecast_meetings(
+    forecast: &Forecast<'_>,
+    shapes: &Shapes,
+    stages: &[EvaluatedMeans],
+    book: &mut Book<'_>,
+) -> Result<()> {
+    let (rank, size) = (Rank(shapes.rank), shapes.workers());
+    forecast_meeting(forecast.plan, shapes, book);
+    book.note(What::Agreement, 0, |ledger| {
+        collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
+    });
+    forecast_evaluations(forecast, shapes, stages, book)
 }
 
 /// Enters what workers tell each other of their nodes and classes.

@@ -4,7 +4,7 @@ use laconic_graph::dataset::Split;
 use laconic_graph::given::GivenCounts;
 use laconic_graph::part::{GlobalCounts, Part};
 
-use crate::config::{Config, Pace, TaskChoice, TrainersHalo};
+use crate::config::{Config, EvaluationEdges, Pace, TaskChoice, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Members, Plan, TrainersPlan};
@@ -128,6 +128,44 @@ fn check_learns(plan: &Plan, part: &Part) -> Result<()> {
 fn learns_from_nodes(part: &Part) -> bool {
     let mut roles = part.roles.iter().enumerate();
     roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
+}
+
+/// What workers hold to evaluate means over these edges, in the order of ranks: the aggregator nothing, and behind it
+/// each trainer of these parts its own nodes, with the edges from nodes of trainers.
+pub fn evaluated_by_workers(every: &[Part], parts: &[u32], edges: EvaluationEdges) -> Vec<Part> {
+    let trained: Vec<&Part> = every.iter().filter(|part| parts.contains(&part.index)).collect();
+    let mut there: Vec<u64> = trained.iter().flat_map(|part| part.nodes.iter().copied()).collect();
+    there.sort_unstable();
+    let own = |part: &&Part| match edges {
+        EvaluationEdges::Local => (*part).clone().induced(),
+        EvaluationEdges::Halo if parts.len() < every.len() => {
+            (*part).clone().keeping(&|id| there.binary_search(&id).is_ok())
+        }
+        EvaluationEdges::Halo => (*part).clone(),
+    };
+    let global = every.first().map(|part| part.global.clone()).unwrap_or_default();
+    let none = Part::without_nodes(0, 0, &global);
+    let all = std::iter::once(none).chain(trained.iter().map(own));
+    (0..).zip(all).map(|(index, part)| Part { index, parts: parts.len() as u32 + 1, ..part }).collect()
+}
+
+/// The shapes of these workers, which evaluate means together.
+///
+/// # Errors
+/// If parts contradict each other.
+pub fn shapes_of_evaluators(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
+    let seen = |part: &Part| -> Result<_> {
+        let (part, sets) = plan.take_links(part.clone())?;
+        Ok((part, sets))
+    };
+    let (parts, sets): (Vec<Part>, Vec<_>) = parts.iter().map(seen).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let mut shapes = Shapes::of_all(&parts, plan)?;
+    for (shapes, sets) in shapes.iter_mut().zip(&sets) {
+        if let Some(sets) = sets {
+            shapes.count_links(sets);
+        }
+    }
+    Ok(shapes)
 }
 
 /// The shapes of trainers that meet, by their places among each other.

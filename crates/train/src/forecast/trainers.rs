@@ -9,8 +9,8 @@ use laconic_wire::{Content, Count, Entry, Ledger, Rank, Tag};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Leaving, What};
-use super::stages::forecast_told;
-use super::traffic::forecast_exchanges;
+use super::stages::{EvaluatedMeans, forecast_told};
+use super::traffic::{forecast_exchanges, forecast_meetings};
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
 use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, Sent, Taken, ToTrainer};
 use crate::config::{Pace, TrainersHalo};
@@ -37,6 +37,16 @@ pub struct TrainersForecast {
     pub of_mean: u64,
 }
 
+/// What workers meet for besides means.
+pub struct Meetings<'a> {
+    /// The shapes of trainers that exchange stages' inputs, by their places among each other.
+    pub exchanging: &'a [Shapes],
+    /// The shapes of all that evaluate means together, by their ranks.
+    pub evaluating: &'a [Shapes],
+    /// What all owners know.
+    pub global: &'a GlobalCounts,
+}
+
 impl TrainersForecast {
     /// Of so many ranks, where somebody else predicts.
     pub fn unknown(ranks: usize) -> TrainersForecast {
@@ -49,8 +59,7 @@ impl TrainersForecast {
         }
     }
 
-    /// For trainers with epochs of so many steps, of which `hosted` runs in the aggregator's process; `exchanged`
-    /// are the shapes of those who exchange stages' inputs. Where a run goes on from a snapshot, what it sends from
+    /// For trainers with epochs of so many steps, of which `hosted` runs in the aggregator's process. Where a run goes on from a snapshot, what it sends from
     /// then on: all that trainers tell each other before stages, what finished stages have chosen, and the means left.
     ///
     /// # Errors
@@ -58,7 +67,7 @@ impl TrainersForecast {
     pub fn of(
         plan: &Plan,
         (of_epoch, hosted): (&[u64], Option<usize>),
-        exchanged: &[Shapes],
+        meetings: &Meetings<'_>,
         from: Option<&Snapshot>,
     ) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
@@ -88,7 +97,7 @@ impl TrainersForecast {
         let (alone, position) = (plan.clone().alone(), Position::default());
         let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
-        for shapes in exchanged {
+        for shapes in meetings.exchanging {
             let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
             if of.halo == TrainersHalo::Stale {
@@ -102,6 +111,19 @@ impl TrainersForecast {
             for (entry, count) in book.ledger.iter() {
                 books[rank].enter(Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
             }
+        }
+        let evaluated = evaluated_means(plan, &stages, from);
+        let evaluator = Evaluator::of(plan, meetings.global);
+        let forecast = Forecast { plan, evaluator: &evaluator, position: &position };
+        for shapes in meetings.evaluating {
+            let mut book = Book::of_evaluations();
+            forecast_meetings(&forecast, shapes, &evaluated, &mut book)?;
+            let rank = shapes.rank as usize;
+            let crosses =
+                |peer: Rank| Some(rank.max(peer.index())) != hosted.map(|of| of + 1) || rank.min(peer.index()) > 0;
+            leaves[rank].extend(book.leaves().into_iter().filter(|leaving| crosses(leaving.to)));
+            let accounts = book.ledger.iter().filter(|(entry, _)| crosses(entry.peer));
+            accounts.for_each(|(entry, count)| books[rank].enter(entry, count));
         }
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
@@ -165,6 +187,24 @@ impl StageMeans {
         let means = u64::from(*before).saturating_add(left);
         Some(StageMeans { before: *before, is_passed: *is_passed, means, is_exact, form, taken, hands_on: false })
     }
+}
+
+/// The means that workers evaluate together, stage by stage.
+fn evaluated_means(plan: &Plan, stages: &[StageMeans], from: Option<&Snapshot>) -> Vec<EvaluatedMeans> {
+    let every = plan.config.train.eval_every;
+    let mut before = 0;
+    let of = |stage: &StageMeans| {
+        let last = number(stage.means);
+        let is_evaluated = |mean: &u32| *mean == last || (every > 0 && mean.is_multiple_of(every));
+        // Of the mean that a run goes on from, the verdict may not have come.
+        let owes = from.and_then(|from| from.counters.averaged.as_ref()).is_some_and(|of| !of.unwritten.is_empty());
+        let owed = (owes && stage.before > 0 && !stage.is_passed).then_some(stage.before);
+        let numbers = owed.into_iter().chain((stage.before + 1..=last).filter(is_evaluated)).collect();
+        let of = EvaluatedMeans { before, numbers: if stage.is_passed { Vec::new() } else { numbers } };
+        before += last;
+        of
+    };
+    stages.iter().map(of).collect()
 }
 
 /// What had been done of a stage when the run goes on.

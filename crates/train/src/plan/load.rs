@@ -11,7 +11,7 @@ use laconic_nn::optimiser::{RateSchedule, RateSpec};
 use super::members::{Axis, Members};
 use crate::config::ramp::Clock;
 use crate::config::typed::{malformed, misfit};
-use crate::config::{Config, apply, culprit, refuse_unknown};
+use crate::config::{Config, MeansEvaluator, apply, culprit, refuse_unknown};
 use crate::error::{Result, TrainError};
 use crate::messages::Messages;
 
@@ -196,6 +196,13 @@ impl Members {
         let mut resolved = config.clone();
         resolved.partition.parts = parts;
         resolved.model.self_loops = Some(config.model.has_self_loops(self.layer(config)?));
+        let kind = self.schedule(config)?;
+        if kind.trainers && kind.options.contains(&"evaluator") {
+            // Owners of parts keep them to themselves.
+            let usual =
+                if is_part_folder(&config.data.path) { MeansEvaluator::Workers } else { MeansEvaluator::Aggregator };
+            resolved.schedule.evaluator = config.schedule.evaluator.or(Some(usual));
+        }
         Ok(resolved)
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use laconic_graph::links::NegativeScope;
 
 use super::{Cadence, Members, Plan};
-use crate::config::{AggregatorPlace, Config, Pace, TrainersHalo, TransportKind, Weighting};
+use crate::config::{
+    AggregatorPlace, Config, EvaluationEdges, MeansEvaluator, Pace, TrainersHalo, TransportKind, Weighting,
+};
 use crate::error::{Result, TrainError};
 use crate::selection::Scope;
 
@@ -23,6 +25,9 @@ pub struct TrainersPlan {
     pub grace: Duration,
     /// Steps of correction after each mean.
     pub corrections: u32,
+    /// Over which edges workers evaluate means, where they do and the aggregator holds no part; else it holds the whole
+    /// graph.
+    pub by_workers: Option<EvaluationEdges>,
     /// What trainers know of each other's nodes.
     pub halo: TrainersHalo,
     /// With stale rows: after how many means they tell each other rows again.
@@ -65,6 +70,10 @@ impl TrainersPlan {
             quorum: schedule.quorum,
             grace: schedule.grace.0,
             corrections: if reads("corrections") { schedule.corrections } else { 0 },
+            by_workers: match schedule.evaluator {
+                Some(MeansEvaluator::Workers) => Some(schedule.evaluate),
+                _ => None,
+            },
             halo,
             refresh: schedule.refresh,
             drop: config.averaging.drop.clone(),

@@ -19,6 +19,8 @@ pub(super) const KIND: ScheduleKind = ScheduleKind {
         "quorum",
         "grace",
         "aggregator",
+        "evaluator",
+        "evaluate",
         "halo",
         "refresh",
         "late",
@@ -33,7 +35,7 @@ pub(super) const KIND: ScheduleKind = ScheduleKind {
 
 pub(super) const PSGD_PA: ScheduleKind = ScheduleKind {
     name: "psgd_pa",
-    options: &["interval", "limit", "quorum", "grace", "aggregator"],
+    options: &["interval", "limit", "quorum", "grace", "aggregator", "evaluator", "evaluate"],
     trainers: true,
     stages: synchronous::stages,
 };

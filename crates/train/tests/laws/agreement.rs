@@ -137,12 +137,14 @@ const OTHERS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What independent trainers read: they do not compare it, since whoever starts them gives all of them the same.
-const OF_TRAINERS: [&str; 10] = [
+const OF_TRAINERS: [&str; 12] = [
     "schedule.interval",
     "schedule.mean",
     "schedule.halo",
     "schedule.refresh",
     "schedule.corrections",
+    "schedule.evaluator",
+    "schedule.evaluate",
     "averaging.drop",
     "schedule.limit",
     "schedule.quorum",

@@ -27,6 +27,7 @@ mod discrepancy;
 mod divergence;
 mod error_feedback;
 mod evaluation_counts;
+mod evaluators;
 mod every_method;
 mod exact_ends;
 mod front_door;

@@ -2,7 +2,7 @@
 
 use super::{End, Transport};
 use crate::door::{Door, notice, refusal};
-use crate::{Count, Entry, Frame, Ledger, Rank, Result, Tag, WireError};
+use crate::{Count, Entry, Frame, FramePurpose, Ledger, Rank, Result, Tag, WireError};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Metered {
     inner: Box<dyn Transport>,
     door: Option<Box<dyn Door>>,
+    /// What all frames are for, whatever their tags say.
+    counted_as: Option<FramePurpose>,
     /// Whether the others have been told that a frame was kept back, by this worker or on.
     has_told: bool,
     /// Frames of workers that are gone, which have been looked at and are still to be handed out.
@@ -29,6 +31,7 @@ impl Metered {
         Metered {
             inner,
             door: None,
+            counted_as: None,
             has_told: false,
             left: VecDeque::new(),
             sent: Ledger::new(),
@@ -40,6 +43,18 @@ impl Metered {
     #[must_use]
     pub fn behind(self, door: Option<Box<dyn Door>>) -> Metered {
         Metered { door, ..self }
+    }
+
+    /// The same where all that is said serves one purpose, such as evaluations that workers meet for and for nothing
+    /// else: frames travel under it, whatever their senders think, and are handed out under the one that is waited for.
+    #[must_use]
+    pub fn counted_as(self, purpose: FramePurpose) -> Metered {
+        Metered { counted_as: Some(purpose), ..self }
+    }
+
+    /// The tag that a frame travels under.
+    fn counted(&self, tag: Tag) -> Tag {
+        Tag { purpose: self.counted_as.unwrap_or(tag.purpose), ..tag }
     }
 
     /// The same ledgers with another transport around the one that carries the frames, such as a link model.
@@ -123,8 +138,10 @@ impl Transport for Metered {
         self.inner.end_mut()
     }
 
-    fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-        let (tag, payload_bytes, is_here) = (frame.tag(), frame.payload().len(), self.end().is_same_process(to));
+    fn send(&mut self, to: Rank, mut frame: Frame) -> Result<()> {
+        let tag = self.counted(frame.tag());
+        frame.set_purpose(tag.purpose);
+        let (payload_bytes, is_here) = (frame.payload().len(), self.end().is_same_process(to));
         if self.door.as_mut().is_some_and(|door| !is_here && !door.passes(to, tag, payload_bytes)) {
             return Err(self.keep_back(to, tag));
         }
@@ -133,8 +150,9 @@ impl Transport for Metered {
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         // The others may wait for this worker, not for the one that keeps something back: so they are told, too.
-        let frame = self.inner.recv(from, tag).inspect_err(|error| self.tell(error))?;
+        let mut frame = self.inner.recv(from, self.counted(tag)).inspect_err(|error| self.tell(error))?;
         self.enter(from, &frame);
+        frame.set_purpose(tag.purpose);
         Ok(frame)
     }
 

@@ -123,6 +123,7 @@ impl Aggregator {
             Event::Heard(trainer, said) => self.hear(now, trainer, said, &mut actions),
             Event::Lost(trainer) => self.lose(now, trainer, &mut actions),
             Event::Judged(number, worth) => self.judged(now, number, worth, &mut actions),
+            Event::Unjudged(number) => self.stays_unjudged(number, &mut actions),
             Event::Corrected(model) => {
                 if let Phase::Correcting { last } = self.phase {
                     self.hand_out(now, model, last, &mut actions);
@@ -404,6 +405,16 @@ impl Aggregator {
             }
         }
         self.phase = Phase::Working(now);
+    }
+
+    /// No verdict will come on this mean, which nothing waits for any more.
+    fn stays_unjudged(&mut self, number: u32, actions: &mut Vec<Action>) {
+        for asked in [&mut self.awaits, &mut self.unjudged] {
+            asked.take_if(|asked| *asked == number);
+        }
+        if let Phase::Closing(..) = self.phase {
+            self.finish_if_done(actions);
+        }
     }
 
     fn judged(&mut self, now: Duration, number: u32, worth: Option<f64>, actions: &mut Vec<Action>) {

@@ -71,6 +71,18 @@ impl Traffic {
         Traffic { sent, received }.with(exchanged)
     }
 
+    /// With what workers have sent to evaluate means together, by rank.
+    #[must_use]
+    pub fn with_evaluations(mut self, evaluations: &[Ledger]) -> Traffic {
+        for (from, ledger) in evaluations.iter().enumerate() {
+            self.sent[from].add_times(ledger, 1);
+            for (entry, count) in ledger.iter() {
+                self.received[entry.peer.index()].enter(Entry { peer: Rank(from as u32), ..entry }, count);
+            }
+        }
+        self
+    }
+
     /// With what trainers have sent each other.
     fn with(mut self, exchanged: &[Ledger]) -> Traffic {
         for (from, ledger) in exchanged.iter().enumerate() {

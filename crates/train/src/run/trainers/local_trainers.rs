@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use laconic_graph::part::Part;
 use laconic_wire::transport::by_hand::ByHand;
-use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
+use laconic_wire::{FramePurpose, Ledger, Metered, Rank, Transport, threads};
 
-use super::{Data, Setup, Whole};
+use super::{Setup, Whole};
 use crate::config::{ClassWeights, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::stale::{Mesh, Stale};
@@ -44,7 +44,7 @@ impl LoneWorker {
         Ok(lone)
     }
 
-    /// The judge of means, on the whole graph.
+    /// Who judges means on the whole graph.
     ///
     /// # Errors
     /// As [`LoneWorker::trainer`].
@@ -54,14 +54,23 @@ impl LoneWorker {
         Ok(lone)
     }
 
+    /// One of those who judge means together, at this end of their network. Whatever it sends is for evaluations.
+    ///
+    /// # Errors
+    /// If the part cannot be read as one, or another of them does not answer.
+    pub fn evaluator(setup: &Setup, part: Part, end: Box<dyn Transport>) -> Result<LoneWorker> {
+        let door = setup.config.policy.door()?;
+        let transport = Metered::new(end).counted_as(FramePurpose::Evaluation).behind(door);
+        let (worker, x) = Worker::start(setup.plan.clone(), transport, part, worker_options(setup))?;
+        Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting: None })
+    }
+
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
         let meets = exchange.is_some();
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
         let transport = Metered::new(exchange.unwrap_or_else(alone)).behind(setup.config.policy.door()?);
         let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
-        let stop = setup.process.stop.clone();
-        let options = WorkerOptions { threads: setup.process.threads, stop, clock: None };
-        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
         Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting })
     }
@@ -120,6 +129,10 @@ impl LoneWorker {
     }
 }
 
+fn worker_options(setup: &Setup) -> WorkerOptions {
+    WorkerOptions { threads: setup.process.threads, stop: setup.process.stop.clone(), clock: None }
+}
+
 /// A stage as trainers meet for it, who do not know how many means the stages before it had.
 pub(super) fn meeting(stage: &Stage, index: usize) -> StageRun<'_> {
     StageRun { stage, index, rounds_before: index as u32 }
@@ -148,14 +161,13 @@ pub(super) struct LocalTrainers {
 }
 
 impl LocalTrainers {
-    /// Starts everybody; trainers that meet do so on a thread each.
+    /// Starts trainers beside the judge; those that meet do so on a thread each.
     ///
     /// # Errors
     /// If a part cannot be trained on.
-    pub fn start(setup: &Setup, data: Data) -> Result<LocalTrainers> {
-        let judge = LoneWorker::judge(setup, data.whole)?;
+    pub fn start(setup: &Setup, parts: Vec<Part>, judge: LoneWorker) -> Result<LocalTrainers> {
         let start = |(part, exchange)| LoneWorker::trainer(setup, part, exchange);
-        let trainers = at_once(data.parts.into_iter().zip(exchanges(setup)).collect(), start)?;
+        let trainers = at_once(parts.into_iter().zip(exchanges(setup)).collect(), start)?;
         Ok(LocalTrainers { trainers, judge })
     }
 

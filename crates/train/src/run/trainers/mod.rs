@@ -1,11 +1,14 @@
 //! Runs of independent trainers: who stands where, what is started, and what comes out.
 //!
-//! The aggregator has rank 0 and every part, so that it can judge means on the whole graph; the trainer of a part that
-//! is not dropped stands behind it. With `schedule.halo = "none"` a trainer meets nobody: it is a worker alone on the
-//! graph of its own nodes. With `frozen` trainers exchange the inputs of each stage before they go.
+//! The aggregator has rank 0; the trainer of each part that is not dropped stands behind it. With
+//! `schedule.evaluator = "aggregator"` the aggregator has every part as well and judges means on the whole graph; with
+//! `workers` it has none, and all workers judge means together over a network of their own (`evaluators.rs`). With
+//! `schedule.halo = "none"` a trainer meets nobody: it is a worker alone on the graph of its own nodes. With `frozen`
+//! trainers exchange the inputs of each stage before they go.
 
 mod client;
 mod close;
+mod evaluators;
 mod local_trainers;
 mod on_threads;
 pub(super) mod processes;
@@ -29,8 +32,11 @@ use crate::error::{Result, TrainError};
 use crate::fit::progress::Snapshot;
 use crate::forecast::contents::denied;
 use crate::forecast::memory::{self, Memory};
-use crate::forecast::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
-use crate::forecast::trainers::TrainersForecast;
+use crate::forecast::trained::{
+    evaluated_by_workers, shapes_among, shapes_of_evaluators, trained, unlike_epochs, with_something_to_learn,
+    without_trainer,
+};
+use crate::forecast::trainers::{Meetings, TrainersForecast};
 use crate::plan::identity::Identity;
 use crate::plan::{Plan, TrainersPlan};
 use crate::record::card::Card;
@@ -116,11 +122,29 @@ impl Setup {
     }
 }
 
-/// The data of a run: each trainer's, and the whole.
+/// The data of a run: each trainer's, and what means are evaluated on.
 pub(super) struct Data {
     /// What each trainer of this process sees: the graph of its own nodes, or its part with the edges that end there.
     pub parts: Vec<Part>,
-    pub whole: Whole,
+    pub evaluated: Evaluated,
+}
+
+/// What means are evaluated on.
+pub(super) enum Evaluated {
+    /// By the aggregator, on the whole graph.
+    Whole(Whole),
+    /// By all workers together: the part of each in the order of ranks, the first of which, the aggregator's, is empty.
+    Parts(Vec<Part>),
+}
+
+impl Evaluated {
+    /// What the aggregator holds of it.
+    fn of_aggregator(&self) -> &Part {
+        match self {
+            Evaluated::Whole(whole) => &whole.part,
+            Evaluated::Parts(parts) => &parts[0],
+        }
+    }
 }
 
 /// The whole graph, with the part of each node by ascending ids.
@@ -162,8 +186,8 @@ fn prepare(
     let all = source.parts();
     let config = options.members.resolved(config, all)?;
     let every = (0..all).map(|part| source.take(part)).collect::<Result<Vec<Part>>>()?;
-    let whole = Whole::of(&every)?;
-    let plan = Plan::with(&options.members, &config, &whole.part.global)?
+    let global = every.first().map(|part| part.global.clone()).unwrap_or_default();
+    let plan = Plan::with(&options.members, &config, &global)?
         .with_label_skew(LabelSkew::of_parts(&every).map(|labels| labels.skew));
     source.add_note(plan.check_weights(&every)?);
     source.add_note(plan.two_sided(every.iter()));
@@ -172,24 +196,37 @@ fn prepare(
     let parts = with_something_to_learn(&every, dropped.clone(), &config);
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
     let class_weights = weights_among(&plan, &every, &parts);
+    let evaluated = match trainers.by_workers {
+        None => Evaluated::Whole(Whole::of(&every)?),
+        Some(edges) => Evaluated::Parts(evaluated_by_workers(&every, &parts, edges)),
+    };
     let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
     unlike_epochs(&plan, &of_epoch).iter().for_each(|note| observer.noted(note));
-    let mut data = Data { parts: own, whole };
+    let mut data = Data { parts: own, evaluated };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
     let hosted = trainers.hosted(&parts)?;
     let is_shared = config.transport.kind != TransportKind::Processes;
     let is_here = |place: usize| is_shared || hosted == Some(place);
     let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
-    let aggregator = memory::of_aggregator(&data.whole.part, &plan, parts.len());
-    let memory = admit(&plan, (aggregator, &here.collect::<Vec<_>>()), force, observer.as_mut())?;
+    let mut held = memory::of_aggregator(data.evaluated.of_aggregator(), &plan, parts.len());
+    if let Evaluated::Parts(evaluated) = &data.evaluated {
+        evaluated[1..].iter().for_each(|part| held.add_all(&memory::of_evaluator(part, &plan)));
+    }
+    let memory = admit(&plan, (held, &here.collect::<Vec<_>>()), force, observer.as_mut())?;
     let threads = threads_of(&config, parts.len());
     let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let opening = Opening::new(&plan, &process, &data.whole.part)?;
-    let forecast = TrainersForecast::of(&plan, (&of_epoch, hosted), &shapes, opening.snapshot())?;
+    let evaluating = match &data.evaluated {
+        Evaluated::Whole(_) => Vec::new(),
+        Evaluated::Parts(parts) => shapes_of_evaluators(parts, &plan)?,
+    };
+    let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
+    let global = &data.evaluated.of_aggregator().global;
+    let meetings = Meetings { exchanging: &shapes, evaluating: &evaluating, global };
+    let forecast = TrainersForecast::of(&plan, (&of_epoch, hosted), &meetings, opening.snapshot())?;
     for (rank, leaves) in forecast.leaves.iter().enumerate() {
         if let Some((to, tag)) = denied(&config, leaves)? {
             return Err(WireError::Denied { from: Rank(rank as u32), to, tag }.into());

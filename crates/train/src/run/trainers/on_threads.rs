@@ -7,22 +7,46 @@ use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::client::TrainerClient;
 use super::close::{Closing, Traffic, close};
+use super::evaluators::{self, AtAggregator, Evaluator};
 use super::local_trainers::{LoneWorker, after, exchanges, meeting};
 use super::server::{AGGREGATOR, AggregatorServer};
-use super::{Data, Opened, Setup, Whole};
+use super::{Data, Opened, Setup};
 use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
-use crate::fit::local::LocalTrainer;
+use crate::fit::local::{LocalTrainer, MeansJudge};
 use crate::fit::trainer::StageRun;
 use crate::record::observer::Stand;
 use crate::run::options::Outcome;
 use crate::run::threads::panicked;
 
-/// A trainer's life: every stage as long as the aggregator says. Returns what it has sent to other trainers.
+/// A trainer's life: every stage as long as the aggregator says, beside an evaluator of means where it has one. Returns
+/// what both have sent besides models.
 ///
 /// # Errors
 /// If training leaves the numbers, or somebody it waits for is gone.
 pub(super) fn live(
+    setup: &Setup,
+    (place, part): (usize, Part),
+    exchange: Option<Box<dyn Transport>>,
+    (transport, evaluator): (Box<dyn Transport>, Option<Evaluator>),
+) -> Result<Besides> {
+    std::thread::scope(|scope| {
+        let evaluating = evaluator.map(|own| evaluators::spawn(scope, setup, place, own)).transpose()?;
+        let exchanged = train(setup, part, exchange, transport)?;
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Ledger>>| {
+            thread.join().unwrap_or_else(|panic| Err(panicked(place as u32 + 1, panic.as_ref())))
+        };
+        // One that has lost another is why means have no figures, which the aggregator says.
+        let evaluations = match evaluating.map(join) {
+            Some(Err(error)) if !matches!(error, TrainError::Wire(_)) => return Err(error),
+            Some(evaluated) => evaluated.unwrap_or_default(),
+            None => Ledger::new(),
+        };
+        Ok(Besides { exchanged, evaluations })
+    })
+}
+
+fn train(
     setup: &Setup,
     part: Part,
     exchange: Option<Box<dyn Transport>>,
@@ -54,28 +78,29 @@ pub(super) fn live(
 /// If a mean cannot be judged or written down, or the user gives up.
 pub(super) fn preside(
     setup: &Setup,
-    whole: Whole,
+    judge: AtAggregator,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
-) -> Result<(Ending, AggregatorServer)> {
+) -> Result<Presided> {
     let transport = Metered::new(transport).behind(setup.config.policy.door()?);
     let mut server = AggregatorServer::new(transport, setup.give_up.clone());
     if let Some(out) = &setup.process.out {
         opened.run_recorder.open_ledgers(out, opened.start)?;
     }
-    let mut lone = LoneWorker::judge(setup, whole)?;
+    let mut lone = judge.start(setup)?;
     let stages = setup.plan.stages.clone();
     let mut snapshot = opened.snapshot.clone();
     let mut ending = Ending::Limit;
     for (index, stage) in stages.iter().enumerate() {
         let run_recorder = &mut opened.run_recorder;
-        let at = StageRun { stage, index, rounds_before: run_recorder.finished.iter().map(|(_, rounds)| rounds).sum() };
+        let at = StageRun { stage, index, rounds_before: run_recorder.rounds_of_finished() };
         run_recorder.recorder.observer().stands(Stand::Prepares);
         let inputs = lone.inputs(at)?;
         run_recorder.begin(index);
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
             server.pass(setup, index, &chosen)?;
-            lone.x = crate::fit::local::WholeJudge::new(&mut lone.worker, at, inputs)?.hand_on(&chosen)?;
+            let judge = MeansJudge::new(&mut lone.worker, at, inputs)?;
+            lone.x = judge.hand_on(&chosen, run_recorder.rounds_of_finished() + rounds)?;
             run_recorder.pass((chosen, rounds));
             continue;
         }
@@ -95,7 +120,17 @@ pub(super) fn preside(
         }
     }
     server.transport.finish()?;
-    Ok((ending, server))
+    // Who is gone takes nothing more, which a run without figures has said.
+    let _ = lone.worker.transport.finish();
+    Ok(Presided { ending, server, evaluations: lone.worker.transport.sent().clone() })
+}
+
+/// How an aggregator ended.
+pub(super) struct Presided {
+    ending: Ending,
+    server: AggregatorServer,
+    /// What it has sent of evaluations that it meets others for.
+    evaluations: Ledger,
 }
 
 /// A way to meet the other trainers, which may take a while: the end of their network, where they have one.
@@ -109,14 +144,25 @@ pub(super) struct ThreadTrainer<'a> {
     /// Its end of the network on which trainers meet, once they have, where they do.
     pub exchange: Meets<'a>,
     pub transport: Box<dyn Transport>,
+    /// Who evaluates means beside it, where all workers do.
+    pub evaluator: Option<Evaluator>,
 }
 
 /// How the aggregator's process ended.
 pub(super) struct Led {
     pub ending: Ending,
     pub server: AggregatorServer,
-    /// What trainers of this process have sent to others than the aggregator, in their order.
+    /// What trainers of this process have sent to each other, in their order.
     pub exchanged: Vec<Ledger>,
+    /// What the aggregator and trainers of this process have sent of evaluations that they meet for, in their order.
+    pub evaluations: Vec<Ledger>,
+}
+
+/// What a trainer has sent besides models: to others, and of evaluations that it meets them for.
+#[derive(Default)]
+pub(super) struct Besides {
+    pub exchanged: Ledger,
+    pub evaluations: Ledger,
 }
 
 /// Leads the run, with these trainers on threads beside the aggregator. One of them that fails is missed, as one that
@@ -126,7 +172,7 @@ pub(super) struct Led {
 /// As [`preside`], or what a trainer failed by where that is why.
 pub(super) fn lead(
     setup: &Setup,
-    whole: Whole,
+    judge: AtAggregator,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
     on_threads: Vec<ThreadTrainer<'_>>,
@@ -134,9 +180,9 @@ pub(super) fn lead(
     let places: Vec<usize> = on_threads.iter().map(|trainer| trainer.place).collect();
     let (led, lives) = std::thread::scope(|scope| {
         let mut lives = Vec::new();
-        for ThreadTrainer { place, part, exchange, transport } in on_threads {
+        for ThreadTrainer { place, part, exchange, transport, evaluator } in on_threads {
             let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
-            match thread.spawn_scoped(scope, move || live(setup, part, exchange()?, transport)) {
+            match thread.spawn_scoped(scope, move || live(setup, (place, part), exchange()?, (transport, evaluator))) {
                 Ok(life) => lives.push(life),
                 Err(source) => {
                     setup.give_up.set();
@@ -144,19 +190,19 @@ pub(super) fn lead(
                 }
             }
         }
-        let led = preside(setup, whole, opened, transport);
+        let led = preside(setup, judge, opened, transport);
         if led.is_err() {
             setup.give_up.set();
         }
         setup.over.set();
-        let join = |(place, life): (&usize, std::thread::ScopedJoinHandle<'_, Result<Ledger>>)| {
+        let join = |(place, life): (&usize, std::thread::ScopedJoinHandle<'_, Result<Besides>>)| {
             life.join().unwrap_or_else(|panic| Err(panicked(*place as u32 + 1, panic.as_ref())))
         };
-        (led, places.iter().zip(lives).map(join).collect::<Vec<Result<Ledger>>>())
+        (led, places.iter().zip(lives).map(join).collect::<Vec<Result<Besides>>>())
     });
     let mut failed = places.iter().zip(&lives).filter_map(|(place, life)| Some((place, life.as_ref().err()?)));
     let first = failed.find(|(_, error)| !error.is_consequence()).map(|(place, error)| (*place, error.to_string()));
-    let (ending, server) = match led {
+    let Presided { ending, server, evaluations } = match led {
         Ok(led) => led,
         Err(error) => return Err(lives.into_iter().find_map(|life| cause(life, &error)).unwrap_or(error)),
     };
@@ -168,8 +214,13 @@ pub(super) fn lead(
     {
         return Err(lives.into_iter().nth(error).and_then(Result::err).expect("it has failed"));
     }
-    let exchanged = lives.into_iter().map(Result::unwrap_or_default).collect();
-    Ok(Led { ending, server, exchanged })
+    let mut all = vec![evaluations];
+    let mut exchanged = Vec::new();
+    for besides in lives.into_iter().map(Result::unwrap_or_default) {
+        all.push(besides.evaluations);
+        exchanged.push(besides.exchanged);
+    }
+    Ok(Led { ending, server, exchanged, evaluations: all })
 }
 
 /// Runs everybody as threads of this process.
@@ -187,17 +238,19 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     let mut ends = ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>);
     let of_aggregator = ends.next().expect("the aggregator has an end");
     let mut on_threads = Vec::with_capacity(setup.parts.len());
-    for (((place, part), exchange), transport) in data.parts.into_iter().enumerate().zip(exchanges(setup)).zip(ends) {
-        on_threads.push(ThreadTrainer { place, part, exchange: Box::new(move || Ok(exchange)), transport });
+    let (judge, evaluators) = evaluators::all_here(setup, data.evaluated);
+    let trainers = data.parts.into_iter().zip(exchanges(setup)).zip(ends.zip(evaluators));
+    for (place, ((part, exchange), (transport, evaluator))) in trainers.enumerate() {
+        on_threads.push(ThreadTrainer { place, part, exchange: Box::new(move || Ok(exchange)), transport, evaluator });
     }
-    let Led { ending, server, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, on_threads)?;
+    let Led { ending, server, exchanged, evaluations } = lead(setup, judge, &mut opened, of_aggregator, on_threads)?;
     opened.run_recorder.note_leaves(&server.leaves);
     let end = opened.run_recorder.before;
-    let traffic = Traffic::of_server(&server, &exchanged);
+    let traffic = Traffic::of_server(&server, &exchanged).with_evaluations(&evaluations);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
 }
 
 /// What a trainer failed by, where the aggregator's error follows from it.
-fn cause(life: Result<Ledger>, of_aggregator: &TrainError) -> Option<TrainError> {
+fn cause(life: Result<Besides>, of_aggregator: &TrainError) -> Option<TrainError> {
     life.err().filter(|error| of_aggregator.is_consequence() && !error.is_consequence())
 }

@@ -9,6 +9,7 @@ use laconic_wire::{Address, Hosted, Ledger, Rank, SocketsTransport, StarTranspor
 
 use super::Setup;
 use super::close::{Closing, Traffic, close};
+use super::evaluators;
 use super::on_threads::{Led, ThreadTrainer, lead, live};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
@@ -72,7 +73,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     let address = Address { rank: index as u32 + 1, ..address.clone() };
     let mut arm = StarTransport::arm(&address, &patience(&setup), setup.config.deadline())?;
     arm.add_interrupt(abort);
-    live(&setup, part, exchange, Box::new(arm))?;
+    live(&setup, (index, part), exchange, (Box::new(arm), None))?;
     Ok(None)
 }
 
@@ -131,7 +132,8 @@ fn aggregate(config: &Config, address: &Address, source: Source, mut options: Op
     let mut middle = StarTransport::middle(&own, setup.config.deadline())?;
     setup.give_up.flags().into_iter().for_each(|flag| middle.add_interrupt(flag));
     let (transport, on_threads) = take_in(&setup, address, Box::new(middle), data.parts);
-    let Led { ending, server, .. } = lead(&setup, data.whole, &mut opened, transport, on_threads)?;
+    let (judge, _) = evaluators::all_here(&setup, data.evaluated);
+    let Led { ending, server, .. } = lead(&setup, judge, &mut opened, transport, on_threads)?;
     opened.run_recorder.note_leaves(&server.leaves);
     let end = opened.run_recorder.before;
     // What trainers send each other they alone know; it is as much as was predicted until here: for the stages that
@@ -159,7 +161,7 @@ fn take_in<'a>(
     let (hosted, mut of_hosted) = Hosted::new(network, Rank(place as u32 + 1));
     setup.give_up.flags().into_iter().for_each(|flag| of_hosted.add_interrupt(flag));
     let exchange = Box::new(move || meet(setup, address, place));
-    (Box::new(hosted), vec![ThreadTrainer { place, part, exchange, transport: Box::new(of_hosted) }])
+    (Box::new(hosted), vec![ThreadTrainer { place, part, exchange, transport: Box::new(of_hosted), evaluator: None }])
 }
 
 /// What a trainer was predicted to send others than the aggregator, up to this round.

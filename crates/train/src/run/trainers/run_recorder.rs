@@ -24,7 +24,7 @@ use crate::record::recorder::FolderRecorder;
 use crate::record::trainers::{AveragingSummary, Curve, TrainerSummary};
 use crate::worker::StopSignal;
 use crate::worker::evaluate::{Evaluated, Scores};
-use crate::worker::parts::Known;
+use crate::worker::parts::{Known, PartCounts};
 
 /// What is written down of a run while it goes on.
 pub(super) struct RunRecorder {
@@ -68,6 +68,8 @@ pub(super) struct RunRecorder {
     /// What each of them did when, over all stages.
     lanes: Vec<Vec<Span>>,
     means: u32,
+    /// Whether nobody can judge means any more.
+    goes_unjudged: bool,
     notes: Vec<String>,
     /// Steps of each trainer that have entered means of finished stages.
     entered: Vec<u64>,
@@ -114,6 +116,7 @@ impl RunRecorder {
             trainers,
             lanes,
             means: 0,
+            goes_unjudged: false,
             notes: Vec::new(),
             entered: Vec::new(),
             rows: Vec::new(),
@@ -184,12 +187,17 @@ impl RunRecorder {
         self.resumed = Duration::ZERO;
     }
 
+    /// Rounds of the stages that have been finished.
+    pub fn rounds_of_finished(&self) -> u32 {
+        self.finished.iter().map(|(_, rounds)| rounds).sum()
+    }
+
     /// Begins a stage.
     pub fn begin(&mut self, stage: usize) {
         self.progress = Progress::new(&self.plan, &self.plan.stages[stage].network, stage);
         let before = self.entered.clone();
         self.progress.averaged = (!before.is_empty()).then(|| Averaged { before, ..Averaged::default() });
-        self.rounds_before = self.finished.iter().map(|(_, rounds)| rounds).sum();
+        self.rounds_before = self.rounds_of_finished();
         (self.last, self.has_begun) = (Duration::ZERO, false);
         if self.begun != Duration::MAX {
             // Trainers have gone, and whatever passes now passes on the run's clock.
@@ -239,6 +247,17 @@ impl RunRecorder {
         });
         let owes = !self.unwritten.is_empty();
         Reached { kept, owes, best: (worth, *since_best), entered: self.entered.clone() }
+    }
+
+    fn by_workers(&self) -> bool {
+        self.plan.trainers.as_ref().is_some_and(|trainers| trainers.by_workers.is_some())
+    }
+
+    /// What trainers' parts come to, by the numbers of all parts; nothing of parts without a trainer.
+    fn by_number(&self, of_trainers: &[PartCounts]) -> Vec<PartCounts> {
+        let of = |part: u32| self.parts.iter().position(|own| *own == part).and_then(|place| of_trainers.get(place));
+        let all = if of_trainers.is_empty() { 0 } else { self.plan.config.partition.parts };
+        (0..all).map(|part| of(part).cloned().unwrap_or_default()).collect()
     }
 
     /// Ends a stage: what it has chosen, and its means.
@@ -450,18 +469,34 @@ impl Watch<Evaluated> for RunRecorder {
     }
 
     fn judged(&mut self, now: Duration, number: u32, evaluated: &Evaluated) -> Result<()> {
-        let Evaluated { scores, parts, .. } = evaluated;
+        let Evaluated { scores, parts, bytes } = evaluated;
+        let parts = if self.by_workers() { self.by_number(parts) } else { parts.clone() };
         let round = self.rounds_before + number;
         let found = self.unwritten.iter().find(|(report, _)| report.round == round);
         let Some(model) = found.and_then(|(_, model)| model.clone()) else { return Ok(()) };
-        let judged = (scores, Known::All(parts.clone()));
+        let judged = (scores, Known::All(parts));
         let is_best = keep_best(&self.plan, &mut self.progress.best, (round, &model), judged);
         self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
         let at = self.at(now);
         self.curve.push((at, worth(&self.plan, scores)));
+        if let Some((report, _)) = self.unwritten.iter_mut().find(|(report, _)| report.round == round) {
+            // What workers have sent to evaluate it is known only now.
+            report.bytes = report.bytes.map(|sent| sent + bytes);
+        }
         self.write(round, Some((scores.clone(), at)))?;
         // The best is kept at once: its model stands nowhere else when the next mean has been taken.
         if is_best { self.save() } else { Ok(()) }
+    }
+
+    fn stays_unjudged(&mut self, number: u32) -> Result<()> {
+        let round = self.rounds_before + number;
+        if !std::mem::replace(&mut self.goes_unjudged, true) {
+            self.say(format!(
+                "means from {number} on have no figures: one of the workers that evaluate them together is gone \
+                 (schedule.evaluator = \"workers\"), and figures of the others would be those of another graph"
+            ));
+        }
+        self.write(round, None)
     }
 
     fn noted(&mut self, now: Duration, trainer: usize, what: Noted) {

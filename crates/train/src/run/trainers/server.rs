@@ -17,7 +17,7 @@ use crate::averaging::{
 use crate::config::Pace;
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::Step;
-use crate::fit::local::WholeJudge;
+use crate::fit::local::MeansJudge;
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::record::observer::Stand;
@@ -39,17 +39,21 @@ enum Asked {
 /// What it answers.
 enum Told {
     Verdict(u32, Evaluated, Option<f64>),
+    NoVerdict(u32),
     Corrected(Vec<f32>),
     Failed(TrainError),
 }
 
 /// Judges and corrects as it is asked to, until nobody asks any more.
-fn serve_evaluations(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
+fn serve_evaluations(judge: &mut MeansJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
     for question in asked {
         let answer = match question {
-            Asked::Judge(number, model) => judge.judge(number, &model).map(|evaluated| {
-                let worth = judge.worth(&evaluated);
-                Told::Verdict(number, evaluated, worth)
+            Asked::Judge(number, model) => judge.judge(number, &model).map(|evaluated| match evaluated {
+                Some(evaluated) => {
+                    let worth = judge.worth(&evaluated);
+                    Told::Verdict(number, evaluated, worth)
+                }
+                None => Told::NoVerdict(number),
             }),
             Asked::Correct(number, model, at) => judge.correct(number, &model, corrections, at).map(Told::Corrected),
         };
@@ -228,9 +232,9 @@ impl AggregatorServer {
         let (ask, asked) = channel();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
-            let (choose, chosen) = channel::<Option<Vec<f32>>>();
+            let (choose, chosen) = channel::<Option<(Vec<f32>, u32)>>();
             let judging = std::thread::Builder::new().name("judge".to_owned()).spawn_scoped(scope, move || {
-                let mut judge = match WholeJudge::new(worker, at, inputs) {
+                let mut judge = match MeansJudge::new(worker, at, inputs) {
                     Ok(judge) => judge,
                     Err(error) => {
                         let _ = tell.send(Told::Failed(error));
@@ -239,8 +243,11 @@ impl AggregatorServer {
                 };
                 serve_evaluations(&mut judge, terms.corrections, &asked, &tell);
                 match chosen.recv() {
-                    Ok(Some(chosen)) => judge.hand_on(&chosen),
-                    _ => Ok(None),
+                    Ok(Some((chosen, rounds))) => judge.hand_on(&chosen, rounds),
+                    _ => {
+                        judge.dismiss();
+                        Ok(None)
+                    }
                 }
             });
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
@@ -252,7 +259,8 @@ impl AggregatorServer {
                 run_recorder.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
                 let of_stage = goes_on.then(|| run_recorder.finish_stage()).transpose()?;
                 of_stage.as_ref().map_or(Ok(()), |of_stage| self.dismiss(terms.trainers, of_stage))?;
-                let _ = choose.send(of_stage);
+                let rounds = run_recorder.rounds_of_finished();
+                let _ = choose.send(of_stage.map(|of_stage| (of_stage, rounds)));
                 Ok(ending)
             });
             // Nothing was chosen where the stage has failed: then the judge waits for nobody.
@@ -353,6 +361,10 @@ impl Leading<'_> {
                 Told::Verdict(number, evaluated, worth) => {
                     self.run_recorder.judged(began.elapsed(), number, &evaluated)?;
                     events.push(Event::Judged(number, worth));
+                }
+                Told::NoVerdict(number) => {
+                    self.run_recorder.stays_unjudged(number)?;
+                    events.push(Event::Unjudged(number));
                 }
                 Told::Corrected(model) => events.push(Event::Corrected(model.into())),
                 Told::Failed(error) => return Err(error),

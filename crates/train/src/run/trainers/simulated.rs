@@ -1,10 +1,12 @@
 //! Trainers and aggregator on one thread, by a clock that jumps from one event to the next.
 
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use laconic_wire::{Ledger, LinkShape};
 
 use super::close::{Closing, Traffic, close};
+use super::evaluators::{self, Evaluator};
 use super::local_trainers::{LocalTrainers, after, meeting};
 use super::run_recorder::RunRecorder;
 use super::{Data, Opened, Setup};
@@ -13,10 +15,11 @@ use crate::averaging::simulated::run;
 use crate::averaging::{Changes, Ending, Played};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
-use crate::fit::local::{LocalTrainer, WholeJudge};
+use crate::fit::local::{LocalTrainer, MeansJudge};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::run::options::Outcome;
+use crate::run::threads::panicked;
 
 /// How fast a trainer steps where nothing is said.
 const SPEED: f64 = 1.0;
@@ -84,24 +87,64 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
 /// If training leaves the numbers, too few trainers are left, or something cannot be written down.
 pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
     let began = Instant::now();
+    let (judge, evaluators) = evaluators::all_here(setup, data.evaluated);
+    let (went, evaluated) = std::thread::scope(|scope| {
+        let spawn = |(place, own): (usize, Option<Evaluator>)| Some(evaluators::spawn(scope, setup, place, own?));
+        let evaluating = evaluators.into_iter().enumerate().filter_map(spawn).collect::<Result<Vec<_>>>()?;
+        let went = judge.start(setup).and_then(|judge| {
+            let mut local_trainers = LocalTrainers::start(setup, data.parts, judge)?;
+            go(setup, &mut local_trainers, &mut opened)
+        });
+        // Whatever has happened, nobody asks them any more.
+        setup.over.set();
+        let join = |(place, thread): (usize, ScopedJoinHandle<'_, Result<Ledger>>)| {
+            thread.join().unwrap_or_else(|panic| Err(panicked(place as u32 + 1, panic.as_ref())))
+        };
+        Ok::<_, TrainError>((went, evaluating.into_iter().enumerate().map(join).collect::<Vec<_>>()))
+    })?;
+    // Why an evaluator has failed is why there were no figures, unless it has only missed the others.
+    let failed = evaluated.iter().position(|own| own.as_ref().is_err_and(|error| !error.is_consequence()));
+    let Went { ending, played, exchanged, evaluations } = match (went, failed) {
+        (Err(error), Some(place)) if error.is_consequence() => {
+            return Err(evaluated.into_iter().nth(place).and_then(Result::err).unwrap_or(error));
+        }
+        (went, _) => went?,
+    };
+    let evaluations: Vec<Ledger> =
+        std::iter::once(evaluations).chain(evaluated.into_iter().map(Result::unwrap_or_default)).collect();
+    let traffic = Traffic::of_stages(&played, &exchanged).with_evaluations(&evaluations);
+    let end = opened.run_recorder.before;
+    close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
+}
+
+/// What a simulated run has come to.
+struct Went {
+    ending: Option<Ending>,
+    played: Vec<Played>,
+    /// What trainers have sent each other, by rank.
+    exchanged: Vec<Ledger>,
+    /// What the aggregator has sent of evaluations that it meets others for.
+    evaluations: Ledger,
+}
+
+fn go(setup: &Setup, local_trainers: &mut LocalTrainers, opened: &mut Opened) -> Result<Went> {
     let conditions = conditions(setup)?;
-    let mut local_trainers = LocalTrainers::start(setup, data)?;
     let mut snapshot = opened.snapshot.clone();
     let mut origin = snapshot.is_none().then_some(Duration::ZERO);
     let (mut played, mut ending) = (Vec::<Played>::new(), None);
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
         let run_recorder = &mut opened.run_recorder;
-        let rounds_before = run_recorder.finished.iter().map(|(_, rounds)| rounds).sum();
+        let rounds_before = run_recorder.rounds_of_finished();
         let at = StageRun { stage, index, rounds_before };
-        let (inputs, of_judge) = meet(&mut local_trainers, at, &conditions, run_recorder)?;
+        let (inputs, of_judge) = meet(local_trainers, at, &conditions, run_recorder)?;
         let exchanged = sum(&local_trainers.exchanged());
         let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
         let mut learners = Vec::with_capacity(setup.parts.len());
         for (trainer, (lone, inputs)) in local_trainers.trainers.iter_mut().zip(inputs).enumerate() {
             learners.push(LocalTrainer::new(&mut lone.worker, after(stage, index, steps(trainer)), inputs)?);
         }
-        let mut judge = WholeJudge::new(&mut local_trainers.judge.worker, at, of_judge)?;
+        let mut judge = MeansJudge::new(&mut local_trainers.judge.worker, at, of_judge)?;
         run_recorder.begin(index);
         let hands_on = index + 1 < stages.len();
         let chosen = if let Some(known) = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)) {
@@ -129,18 +172,18 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             }
             played.push(went);
             if !goes_on {
+                judge.dismiss();
                 break;
             }
             chosen
         };
         let handed: Vec<Option<Handed>> =
             learners.into_iter().map(|learner| learner.hand_on(&chosen)).collect::<Result<_>>()?;
-        local_trainers.judge.x = judge.hand_on(&chosen)?;
+        local_trainers.judge.x = judge.hand_on(&chosen, opened.run_recorder.rounds_of_finished())?;
         local_trainers.trainers.iter_mut().zip(handed).for_each(|(lone, handed)| lone.x = handed);
     }
-    let traffic = Traffic::of_stages(&played, &local_trainers.exchanged());
-    let end = opened.run_recorder.before;
-    close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
+    let evaluations = local_trainers.judge.worker.transport.sent().clone();
+    Ok(Went { ending, played, exchanged: local_trainers.exchanged(), evaluations })
 }
 
 /// Lets trainers exchange the inputs of a stage, which takes its time: theirs, and the judge's.

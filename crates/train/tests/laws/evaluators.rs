@@ -1,0 +1,193 @@
+//! Means that all workers evaluate together (`schedule.evaluator = "workers"`), each for its own nodes, with an aggregator
+//! that holds no part: the same models and the same figures as of an aggregator that holds the whole graph.
+
+use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::edges::Edges;
+use laconic_graph::graph::Graph;
+use laconic_graph::part::Part;
+use laconic_train::config::Config;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::run::source::Source;
+use laconic_train::run::{Options, Outcome, run_threads};
+use laconic_train::worker::evaluate::Scores;
+use laconic_wire::{Kind, Ledger};
+
+use crate::averaging::{CODED, KINDS, assert_as_predicted, dataset, dealt, last, run, simulated, trainers};
+use crate::fixture::{folder, graph, into_folder};
+use crate::same_bits::{bits, log};
+
+const WORKERS: &str = "schedule.evaluator=workers";
+
+/// A run on these parts, and its means as they were written down.
+fn means(config: &Config, parts: Vec<Part>) -> (Vec<Outcome>, Vec<RoundReport>) {
+    let out = folder();
+    let options = Options { keep_accounts: true, ..into_folder(out.path()) };
+    let text = || config.to_toml().unwrap_or_default();
+    let outcomes = run_threads(config, Source::of(parts), options);
+    (outcomes.unwrap_or_else(|error| panic!("{error}\n{}", text())), log(out.path()))
+}
+
+/// How far two evaluations are apart; they measure the same.
+fn apart(left: &Scores, right: &Scores) -> f64 {
+    let mut most = 0.0f64;
+    for (left, right) in left.splits().into_iter().zip(right.splits()) {
+        assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+        for (left, right) in left.values().zip(right.values()) {
+            assert_eq!(left.is_some(), right.is_some());
+            most = most.max((left.unwrap_or(0.0) - right.unwrap_or(0.0)).abs());
+        }
+    }
+    most
+}
+
+/// Those that have no corrections on the whole graph, which only an aggregator that holds it can make.
+fn kinds() -> impl Iterator<Item = Vec<&'static str>> {
+    let all = KINDS.iter().chain(CODED).map(|keys| keys.to_vec());
+    let few = [
+        vec!["schedule.kind=psgd_pa", "train.metrics=[\"micro_f1\", \"macro_f1\"]"],
+        vec![BINARY],
+        vec!["train.eval_every=2", "train.part_figures=false"],
+    ];
+    all.filter(|keys| !keys.contains(&"schedule.kind=llcg")).chain(few)
+}
+
+/// Figures of areas, which are those of two classes.
+const BINARY: &str = "train.metrics=[\"roc_auc\", \"roc_auc_exact\"]";
+
+fn data(keys: &[&str]) -> Dataset {
+    if keys.contains(&BINARY) { graph(150, 2) } else { dataset(keys) }
+}
+
+#[test]
+fn workers_evaluate_every_mean_as_one_machine_does_that_holds_the_whole_graph() {
+    for keys in kinds() {
+        let dataset = data(&keys);
+        let (whole, expected) = means(&simulated(&keys), dealt(&dataset, 3));
+        let keys = [&keys[..], &[WORKERS]].concat();
+        let (together, found) = means(&simulated(&keys), dealt(&dataset, 3));
+        assert_eq!(last(&together), last(&whole), "{keys:?}");
+        assert_eq!(found.len(), expected.len(), "{keys:?}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!((found.round, found.loss.to_bits()), (expected.round, expected.loss.to_bits()), "{keys:?}");
+            assert_eq!(found.scores.is_some(), expected.scores.is_some(), "{keys:?}: mean {}", found.round);
+            if let (Some(found), Some(expected)) = (&found.scores, &expected.scores) {
+                let apart = apart(found, expected);
+                assert!(apart < 2e-6, "{keys:?}: {apart}: {found:?} {expected:?}");
+            }
+        }
+        // Whose figures are whose stays as well.
+        let parts = |of: &[Outcome]| of[0].summary.as_ref().map(|summary| summary.metrics.clone());
+        assert_eq!(parts(&together).is_some(), parts(&whole).is_some());
+    }
+}
+
+#[test]
+fn a_simulated_run_is_the_run_on_threads_where_workers_evaluate() {
+    for keys in kinds() {
+        for edges in ["schedule.evaluate=halo", "schedule.evaluate=local"] {
+            let keys = [&keys[..], &[WORKERS, edges]].concat();
+            let dataset = data(&keys);
+            let [played, really] = [simulated(&keys), trainers(&keys)].map(|config| run(&config, &dataset, 3));
+            assert_eq!(bits(&played), bits(&really), "{keys:?}");
+            for (played, really) in played.iter().zip(&really) {
+                let of = |ledger: &Ledger| ledger.iter().collect::<Vec<_>>();
+                assert_eq!(of(&played.sent), of(&really.sent), "{keys:?}: rank {}", played.rank);
+                assert_eq!(of(&played.received), of(&really.received), "{keys:?}: rank {}", played.rank);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_evaluations_send_is_what_was_predicted_account_by_account() {
+    for keys in kinds() {
+        for edges in ["schedule.evaluate=halo", "schedule.evaluate=local"] {
+            let keys = [&keys[..], &[WORKERS, edges]].concat();
+            let outcomes = run(&simulated(&keys), &data(&keys), 3);
+            let links = keys.iter().any(|key| key.contains("link_prediction"));
+            if links {
+                // Which foreign nodes pairs have is not known before.
+                for outcome in &outcomes {
+                    let [sent, most] = [&outcome.sent, &outcome.predicted].map(Ledger::totals_by_kind);
+                    for ((kind, sent), (_, most)) in sent.iter().zip(most.iter()) {
+                        assert!(sent.framed <= most.framed, "{keys:?}: {kind:?}: {sent:?} above {most:?}");
+                    }
+                }
+                continue;
+            }
+            assert_as_predicted(&outcomes, &keys);
+            let summary = outcomes[0].summary.as_ref().unwrap();
+            assert_eq!(summary.bytes.received, summary.bytes.total, "{keys:?}");
+            let evaluation: u64 = outcomes.iter().map(|of| of.sent.totals_by_kind()[Kind::Evaluation].payload).sum();
+            assert!(evaluation > 0, "{keys:?}: an evaluation costs something");
+        }
+    }
+}
+
+/// The graph without edges between parts.
+fn without_cut_edges(dataset: &Dataset, parts: &[Part]) -> Dataset {
+    let mut owner = vec![0; dataset.graph.nodes()];
+    parts.iter().for_each(|part| part.nodes.iter().for_each(|node| owner[*node as usize] = part.index));
+    let (mut offsets, mut sources) = (vec![0], Vec::new());
+    for node in 0..dataset.graph.nodes() {
+        let own = dataset.graph.in_neighbours(node).iter().filter(|source| owner[**source as usize] == owner[node]);
+        sources.extend(own.copied());
+        offsets.push(sources.len() as u64);
+    }
+    Dataset { graph: Graph::from(Edges::new(offsets, sources)), ..dataset.clone() }
+}
+
+#[test]
+fn evaluations_on_local_graphs_are_those_of_the_graph_without_the_edges_between_parts() {
+    for arch in ["model.arch=sage", "model.arch=gcn", "model.arch=gat"] {
+        let dataset = graph(150, 3);
+        let keys = [arch, WORKERS, "schedule.evaluate=local"];
+        let (local, found) = means(&simulated(&keys), dealt(&dataset, 3));
+        let cut = without_cut_edges(&dataset, &dealt(&dataset, 3));
+        let (whole, expected) = means(&simulated(&[arch]), dealt(&cut, 3));
+        assert_eq!(last(&local), last(&whole), "{arch}");
+        for (found, expected) in found.iter().zip(&expected) {
+            let apart = apart(found.scores.as_ref().unwrap(), expected.scores.as_ref().unwrap());
+            assert!(apart < 2e-6, "{arch}: {apart}");
+        }
+        // No row of another's node has crossed for it: figures, and the model to be evaluated.
+        let (halo, _) = means(&simulated(&[arch, WORKERS]), dealt(&dataset, 3));
+        let bytes = |of: &[Outcome]| -> u64 {
+            of[1..].iter().map(|of| of.sent.totals_by_kind()[Kind::Evaluation].payload).sum()
+        };
+        assert!(bytes(&local) < bytes(&halo) / 4, "{arch}: {} of {}", bytes(&local), bytes(&halo));
+    }
+}
+
+#[test]
+fn parts_without_a_trainer_are_not_evaluated() {
+    let dataset = graph(150, 3);
+    let keys = ["averaging.drop=[1]", WORKERS];
+    assert_as_predicted(&run(&simulated(&keys), &dataset, 3), &keys);
+    let (outcomes, log) = means(&simulated(&keys), dealt(&dataset, 3));
+    let kept: Vec<Part> = dealt(&dataset, 3).into_iter().filter(|part| part.index != 1).collect();
+    let is_judged = |part: &Part, row: usize| part.roles[row] & Split::VAL != 0 && part.labels.known(row) > 0;
+    let judged = |part: &Part| (0..part.rows()).filter(|&row| is_judged(part, row)).count() as u64;
+    let count = kept.iter().map(judged).sum::<u64>();
+    let parts = &outcomes[0].summary.as_ref().unwrap().parts.as_ref().expect("figures of parts").val;
+    assert_eq!(parts.count.iter().sum::<u64>(), count);
+    assert_eq!((parts.count.len(), parts.count[1]), (3, 0));
+    assert!(log.iter().all(|report| report.scores.is_some()));
+}
+
+#[test]
+fn means_after_a_worker_is_lost_have_no_figures_and_the_run_goes_on() {
+    let fault = "transport.faults=[{ who = 1, at = \"5 s\", kind = \"killed\" }]";
+    let keys = ["schedule.quorum=1", "schedule.grace=1 s", "transport.deadline_s=5", fault];
+    let (whole, expected) = means(&simulated(&keys), dealt(&graph(150, 3), 3));
+    let (together, found) = means(&simulated(&[&keys[..], &[WORKERS]].concat()), dealt(&graph(150, 3), 3));
+    assert_eq!(last(&together), last(&whole));
+    assert_eq!(found.len(), expected.len());
+    let known: Vec<bool> = found.iter().map(|report| report.scores.is_some()).collect();
+    assert_eq!(known, [true, false, false, false], "means before the loss, and those after it");
+    let summary = together[0].summary.as_ref().unwrap();
+    let notes = &summary.averaging.as_ref().unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("means from 2 on have no figures")), "{notes:?}");
+    // What is chosen is the best of those that have some.
+    assert_eq!(together[0].trained.best_round, 1);
+}
