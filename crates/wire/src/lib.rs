@@ -72,6 +72,7 @@ pub use frame::{Frame, HEADER_BYTES, Header, NO_CODEC, Tag};
 pub use ledger::{Difference, Ledger};
 pub use per_kind::PerKind;
 pub use rank::Rank;
+pub use transport::channels::{Channel, Channels};
 pub use transport::hosted::Hosted;
 pub use transport::link::{Carrier, EAGER, LINKS, LinkShape, Load};
 pub use transport::metered::Metered;

@@ -1,12 +1,13 @@
 //! What carries frames.
 //!
 //! One file each: [`threads`] within a process, [`sockets`] and [`star`] between processes of one machine, `mpi`
-//! between those of a cluster; and three wrappers, [`metered`] with the ledger, [`shaped`] with a model of a slow
-//! link and [`hosted`] with a peer in the same process. The rest of the program holds a `dyn Transport` and cannot tell
-//! them apart.
+//! between those of a cluster; and four wrappers, [`metered`] with the ledger, [`shaped`] with a model of a slow
+//! link, [`hosted`] with a peer in the same process and [`channels`] for threads that share one. The rest of the program
+//! holds a `dyn Transport` and cannot tell them apart.
 
 mod buffers;
 pub mod by_hand;
+pub mod channels;
 mod end;
 pub mod hosted;
 pub mod link;

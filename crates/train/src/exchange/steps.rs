@@ -96,8 +96,10 @@ pub enum Step {
     EvaluatedMean = 46,
     /// A stage of trainers is over, to the workers that evaluate its means.
     EvaluationEnds = 47,
-    /// What each worker knows of its own part before independent trainers start, and what it has sent at the end.
+    /// What each worker knows of its own part before independent trainers start.
     TrainerFacts = 48,
+    /// What a trainer has sent to others than the aggregator, at the end.
+    TrainerSent = 49,
 }
 
 impl Step {
@@ -129,7 +131,9 @@ impl Step {
             Step::SplitRows | Step::PredictedBytes | Step::Rungs => (Content::Agreement, StartUp),
             Step::Digests | Step::Identities | Step::Shapes | Step::TrainerFacts => (Content::Agreement, StartUp),
             Step::SentBytes | Step::Report | Step::PairCounts => (Content::Agreement, Training),
-            Step::TrainerComes | Step::TrainerAnswers | Step::TrainerLeaves => (Content::Agreement, Training),
+            Step::TrainerComes | Step::TrainerAnswers | Step::TrainerLeaves | Step::TrainerSent => {
+                (Content::Agreement, Training)
+            }
             Step::TrainerGoes | Step::TrainerCalled | Step::TrainerDismissed => (Content::Agreement, Training),
         }
     }

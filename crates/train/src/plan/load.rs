@@ -11,7 +11,7 @@ use laconic_nn::optimiser::{RateSchedule, RateSpec};
 use super::members::{Axis, Members};
 use crate::config::ramp::Clock;
 use crate::config::typed::{malformed, misfit};
-use crate::config::{Config, MeansEvaluator, apply, culprit, refuse_unknown};
+use crate::config::{Config, MeansEvaluator, TransportKind, apply, culprit, refuse_unknown};
 use crate::error::{Result, TrainError};
 use crate::messages::Messages;
 
@@ -196,14 +196,28 @@ impl Members {
         let mut resolved = config.clone();
         resolved.partition.parts = parts;
         resolved.model.self_loops = Some(config.model.has_self_loops(self.layer(config)?));
-        let kind = self.schedule(config)?;
-        if kind.trainers && kind.options.contains(&"evaluator") {
-            // Owners of parts keep them to themselves.
-            let usual =
-                if is_part_folder(&config.data.path) { MeansEvaluator::Workers } else { MeansEvaluator::Aggregator };
-            resolved.schedule.evaluator = config.schedule.evaluator.or(Some(usual));
-        }
+        resolved.schedule.evaluator = self.evaluator(config)?;
         Ok(resolved)
+    }
+
+    /// Who evaluates means; `None` where there are none that workers could evaluate.
+    fn evaluator(&self, config: &Config) -> Result<Option<MeansEvaluator>> {
+        let kind = self.schedule(config)?;
+        if !kind.trainers || !kind.options.contains(&"evaluator") {
+            return Ok(None);
+        }
+        // Owners of parts keep them to themselves, and so do the machines of a cluster.
+        let apart = is_part_folder(&config.data.path) || config.transport.kind == TransportKind::Mpi;
+        let usual = if apart { MeansEvaluator::Workers } else { MeansEvaluator::Aggregator };
+        Ok(config.schedule.evaluator.or(Some(usual)))
+    }
+
+    /// Whether independent trainers evaluate the means of their models together, with an aggregator that holds no part.
+    ///
+    /// # Errors
+    /// If there is no such schedule.
+    pub fn workers_evaluate_means(&self, config: &Config) -> Result<bool> {
+        Ok(self.evaluator(config)? == Some(MeansEvaluator::Workers))
     }
 }
 

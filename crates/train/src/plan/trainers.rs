@@ -6,9 +6,7 @@ use std::time::Duration;
 use laconic_graph::links::NegativeScope;
 
 use super::{Cadence, Members, Plan};
-use crate::config::{
-    AggregatorPlace, Config, EvaluationEdges, MeansEvaluator, Pace, TrainersHalo, TransportKind, Weighting,
-};
+use crate::config::{AggregatorPlace, Config, EvaluationEdges, Pace, TrainersHalo, TransportKind, Weighting};
 use crate::error::{Result, TrainError};
 use crate::selection::Scope;
 
@@ -49,7 +47,8 @@ impl TrainersPlan {
         if !kind.trainers {
             return Ok(None);
         }
-        check_others(config)?;
+        let by_workers = members.workers_evaluate_means(config)?;
+        check_others(config, by_workers)?;
         let schedule = &config.schedule;
         let reads = |option: &str| kind.options.contains(&option);
         let halo = if reads("halo") { schedule.halo } else { TrainersHalo::None };
@@ -70,10 +69,7 @@ impl TrainersPlan {
             quorum: schedule.quorum,
             grace: schedule.grace.0,
             corrections: if reads("corrections") { schedule.corrections } else { 0 },
-            by_workers: match schedule.evaluator {
-                Some(MeansEvaluator::Workers) => Some(schedule.evaluate),
-                _ => None,
-            },
+            by_workers: by_workers.then_some(schedule.evaluate),
             halo,
             refresh: schedule.refresh,
             drop: config.averaging.drop.clone(),
@@ -186,7 +182,7 @@ fn check_transport(config: &Config, trainers: bool) -> Result<()> {
 }
 
 /// Refuses what independent trainers have no use for.
-fn check_others(config: &Config) -> Result<()> {
+fn check_others(config: &Config, by_workers: bool) -> Result<()> {
     let refuse = |key: &str, what: &str| {
         let kind = &config.schedule.kind;
         Err(TrainError::config(format!("{key} with schedule.kind = {kind:?}: {what}")))
@@ -197,8 +193,10 @@ fn check_others(config: &Config) -> Result<()> {
     if config.transport.fault.is_some() {
         return refuse("transport.fault", "transport.faults of the simulated transport rehearses failures");
     }
-    if config.transport.kind == TransportKind::Mpi {
-        return refuse("transport.kind = \"mpi\"", "a job ends with its first process; \"processes\" survives it");
+    if config.transport.kind == TransportKind::Mpi && !by_workers {
+        let what = "over MPI each process holds its own part, and no aggregator the whole graph, on which it could \
+            evaluate, or correct, means";
+        return refuse("transport.kind = \"mpi\"", what);
     }
     let messages = &config.messages;
     if !messages.budget.is_empty() {

@@ -6,8 +6,9 @@ use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
 use super::start::admit;
+use super::trainers::spread;
 use crate::config::Config;
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::plan::Plan;
 use crate::record::observer::Silent;
 use crate::worker::StopSignal;
@@ -15,6 +16,9 @@ use crate::worker::StopSignal;
 /// Runs the worker at this end of `transport`, whose number is the number of its part; every process of the job calls
 /// it with the same configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`,
 /// or all cores of the machine.
+///
+/// Of independent trainers worker 0 is the aggregator, whose `source` need hold no part at all, and the trainer of part k
+/// is worker k + 1. Only the aggregator has the trained model then; a trainer's outcome says what it has sent.
 ///
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.
@@ -31,7 +35,9 @@ pub(super) fn run_on_this_machine(
     options: Options,
     here: (usize, usize),
 ) -> Result<Outcome> {
-    let source = Source::open(&options.members, config, Some(transport.size() as u32))?;
+    // The aggregator of independent trainers is one process more than there are parts.
+    let workers = if options.members.has_trainers(config)? { None } else { Some(transport.size() as u32) };
+    let source = Source::open(&options.members, config, workers)?;
     run_among(config, transport, source, options, here)
 }
 
@@ -44,16 +50,11 @@ fn run_among(
     (alike, share): (usize, usize),
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
+    let threads = if config.train.threads > 0 { config.train.threads } else { share };
     if options.members.has_trainers(config)? {
-        let (kind, what) = (
-            &config.schedule.kind,
-            "independent trainers have transport.kind = \"threads\", \
-            \"processes\" or \"simulated\", and no transport that is handed to them",
-        );
-        return Err(TrainError::config(format!("schedule.kind = {kind:?}: {what}")));
+        return spread::run(config, transport, source, options, (alike, threads));
     }
     let config = options.members.resolved(config, size as u32)?;
-    let threads = if config.train.threads > 0 { config.train.threads } else { share };
     let part = source.take(rank.0)?;
     let plan = Plan::with(&options.members, &config, &part.global)?.with_label_skew(source.label_skew());
     plan.check_workers(size)?;

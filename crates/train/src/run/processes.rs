@@ -16,7 +16,7 @@ use crate::record::summary::Summary;
 /// # Errors
 /// As [`run_worker`](super::run_worker), and if the others do not come.
 pub fn run_process(config: &Config, address: &Address, options: Options) -> Result<Option<Summary>> {
-    if options.members.has_trainers(config)? {
+    if options.members.has_trainers(config)? && !options.members.workers_evaluate_means(config)? {
         return of_trainers::run(config, address, options);
     }
     let mut patience = Patience::new(config.start_deadline());

@@ -303,7 +303,7 @@ impl Ready {
 }
 
 /// A wait that was in vain before the run had started, with what the other worker was still to do.
-fn at_start(error: TrainError) -> TrainError {
+pub(super) fn at_start(error: TrainError) -> TrainError {
     match error {
         TrainError::Wire(source @ WireError::Deadline { tag, .. }) => {
             TrainError::Start { source, stage: missing_at_start(tag) }

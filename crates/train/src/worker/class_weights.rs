@@ -33,14 +33,25 @@ pub(super) fn class_weights(plan: &Plan, transport: &mut dyn Transport, local: &
 /// What each class counts for over all these parts together, where that follows from how many training nodes there are:
 /// for workers that each start alone with one of them.
 pub fn class_weights_over(plan: &Plan, parts: &[&Part]) -> Option<Vec<f32>> {
-    let Some(ClassWeights::Counted(_)) = plan.class_weights else { return None };
     let mut counts = vec![0.0; plan.class_counts];
-    for part in parts {
-        let roles = part.roles.iter().enumerate();
-        let learns = roles.map(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0);
-        count(&part.labels, &learns.collect::<Vec<bool>>(), &mut counts);
+    parts.iter().for_each(|part| count_classes(part, &mut counts));
+    class_weights_of(plan, &counts, parts.first().map_or(0, |part| part.global.classes))
+}
+
+/// The same from counts over all of them ([`count_classes`]) of so many classes.
+pub fn class_weights_of(plan: &Plan, counts: &[f64], classes: usize) -> Option<Vec<f32>> {
+    matches!(plan.class_weights, Some(ClassWeights::Counted(_))).then(|| balanced(counts, classes))
+}
+
+/// Adds the training nodes of each class of a part to counts, of which there are as many as the plan has
+/// (`class_counts`).
+pub fn count_classes(part: &Part, counts: &mut [f64]) {
+    if counts.is_empty() {
+        return;
     }
-    Some(balanced(&counts, parts.first().map_or(0, |part| part.global.classes)))
+    let roles = part.roles.iter().enumerate();
+    let learns = roles.map(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0);
+    count(&part.labels, &learns.collect::<Vec<bool>>(), counts);
 }
 
 /// Adds the training nodes of each class; or those that have each label, and after them those that have it not.

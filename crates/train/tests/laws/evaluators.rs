@@ -5,12 +5,13 @@ use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::edges::Edges;
 use laconic_graph::graph::Graph;
 use laconic_graph::part::Part;
+use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::run::source::Source;
-use laconic_train::run::{Options, Outcome, run_threads};
+use laconic_train::run::{Options, Outcome, run_threads, run_worker};
 use laconic_train::worker::evaluate::Scores;
-use laconic_wire::{Kind, Ledger};
+use laconic_wire::{Kind, Ledger, threads};
 
 use crate::averaging::{CODED, KINDS, assert_as_predicted, dataset, dealt, last, run, simulated, trainers};
 use crate::fixture::{folder, graph, into_folder};
@@ -120,6 +121,87 @@ fn what_evaluations_send_is_what_was_predicted_account_by_account() {
             assert_eq!(summary.bytes.received, summary.bytes.total, "{keys:?}");
             let evaluation: u64 = outcomes.iter().map(|of| of.sent.totals_by_kind()[Kind::Evaluation].payload).sum();
             assert!(evaluation > 0, "{keys:?}: an evaluation costs something");
+        }
+    }
+}
+
+/// The same over any transport: the aggregator, which holds no part, and each trainer in a process of its own, as far as
+/// they can tell.
+fn spread(config: &Config, parts: &[Part]) -> Vec<laconic_train::error::Result<Outcome>> {
+    std::thread::scope(|scope| {
+        let one = |end| {
+            let options = Options { keep_accounts: true, ..Options::default() };
+            scope.spawn(move || run_worker(config, Box::new(end), Source::of(parts.to_vec()), options))
+        };
+        let all: Vec<_> = threads(parts.len() + 1, config.deadline()).into_iter().map(one).collect();
+        all.into_iter().map(|process| process.join().expect("no process panics")).collect()
+    })
+}
+
+#[test]
+fn over_any_transport_each_process_holds_its_own_part_and_the_run_is_the_same() {
+    for keys in kinds() {
+        for edges in ["schedule.evaluate=halo", "schedule.evaluate=local"] {
+            let keys = [&keys[..], &[WORKERS, edges]].concat();
+            let (config, dataset) = (trainers(&keys), data(&keys));
+            let here = run(&config, &dataset, 3);
+            let apart: Vec<Outcome> = spread(&config, &dealt(&dataset, 3))
+                .into_iter()
+                .map(|outcome| outcome.unwrap_or_else(|error| panic!("{keys:?}: {error}")))
+                .collect();
+            assert_eq!(bits(&apart[..1]), bits(&here), "{keys:?}");
+            let links = keys.iter().any(|key| key.contains("link_prediction"));
+            let summary = apart[0].summary.as_ref().unwrap();
+            assert_eq!(summary.bytes.received, summary.bytes.total, "{keys:?}");
+            let sent: u64 = apart.iter().map(|of| of.sent.total().framed).sum();
+            assert_eq!(summary.bytes.total, sent, "{keys:?}: the aggregator knows what all have sent");
+            if !links {
+                assert_eq!(Some(summary.bytes.total), summary.bytes.predicted, "{keys:?}");
+                for outcome in &apart {
+                    let differences = outcome.predicted.difference(&outcome.sent);
+                    let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                    assert!(differences.is_empty(), "{keys:?}: rank {}: {differences:?}", outcome.rank);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_run_of_single_parts_cannot_do_is_refused_by_key_and_by_all() {
+    let parts = dealt(&graph(150, 3), 3);
+    for (keys, said) in [
+        (&["schedule.evaluator=aggregator"][..], "schedule.evaluator"),
+        (&["schedule.kind=llcg"], "schedule.kind = \"llcg\""),
+        (&[WORKERS, "schedule.aggregator=1"], "schedule.aggregator = 1"),
+        (&[WORKERS, "averaging.drop=[1]"], "start 3 processes, not 4"),
+    ] {
+        for outcome in spread(&trainers(keys), &parts) {
+            let error = outcome.map(|_| ()).expect_err("nobody can").to_string();
+            assert!(error.contains(said), "{keys:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_one_owner_denies_ends_the_run_of_all_before_it_is_sent() {
+    let parts = dealt(&graph(150, 3), 3);
+    for (deny, said) in [("hidden_rows:evaluation", "hidden rows"), ("models", "models")] {
+        let deny = format!("policy.deny=[\"{deny}\"]");
+        let open = trainers(&[WORKERS]);
+        let closed = trainers(&[WORKERS, &deny]);
+        let ended: Vec<_> = std::thread::scope(|scope| {
+            let one = |(rank, end): (usize, _)| {
+                let (config, parts) = (if rank == 2 { &closed } else { &open }, parts.clone());
+                scope.spawn(move || run_worker(config, Box::new(end), Source::of(parts), Options::default()))
+            };
+            let all: Vec<_> = threads(4, open.deadline()).into_iter().enumerate().map(one).collect();
+            all.into_iter().map(|process| process.join().expect("no process panics")).collect()
+        });
+        for outcome in ended {
+            let error = outcome.map(|_| ()).expect_err("the run ends");
+            assert!(matches!(error, TrainError::Denied(_)), "{deny}: {error}");
+            assert!(error.to_string().contains(said), "{deny}: {error}");
         }
     }
 }

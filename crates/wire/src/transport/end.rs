@@ -41,6 +41,12 @@ impl End {
         End { buffers: buffers.clone(), ..self }
     }
 
+    /// The same end with this patience.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> End {
+        End { patience, ..self }
+    }
+
     /// The worker whose end this is.
     pub fn rank(&self) -> Rank {
         self.rank

@@ -5,7 +5,7 @@ use crate::{Frame, Rank, Result, Tag, WireError};
 use std::collections::VecDeque;
 
 /// More unclaimed frames from one peer than any schedule leaves lying about.
-const KEPT_MAX: usize = 4096;
+pub(super) const KEPT_MAX: usize = 4096;
 
 /// The unclaimed frames of one end, by peer, in the order of arrival.
 #[derive(Debug)]

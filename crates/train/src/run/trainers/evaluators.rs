@@ -19,12 +19,24 @@ pub(super) struct Evaluator {
     pub end: Box<dyn Transport>,
 }
 
+impl Evaluator {
+    /// Meets the others.
+    ///
+    /// # Errors
+    /// If the part cannot be read as one, or another evaluator does not answer.
+    pub fn start(self, setup: &Setup) -> Result<LoneWorker> {
+        LoneWorker::evaluator(setup, self.part, self.end)
+    }
+}
+
 /// Who evaluates means in the aggregator's process.
 pub(super) enum AtAggregator {
     /// The aggregator alone.
     Alone(super::Whole),
     /// It says what is to be evaluated, and the others do it with it.
     Asks(Evaluator),
+    /// The same, which has met the others already.
+    Started(Box<LoneWorker>),
 }
 
 impl AtAggregator {
@@ -35,7 +47,8 @@ impl AtAggregator {
     pub fn start(self, setup: &Setup) -> Result<LoneWorker> {
         match self {
             AtAggregator::Alone(whole) => LoneWorker::judge(setup, whole),
-            AtAggregator::Asks(Evaluator { part, end }) => LoneWorker::evaluator(setup, part, end),
+            AtAggregator::Asks(own) => own.start(setup),
+            AtAggregator::Started(lone) => Ok(*lone),
         }
     }
 }
@@ -64,8 +77,7 @@ pub(super) fn all_here(setup: &Setup, evaluated: Evaluated) -> (AtAggregator, Ve
 ///
 /// # Errors
 /// If another evaluator is gone.
-pub(super) fn evaluate(setup: &Setup, Evaluator { part, end }: Evaluator) -> Result<Ledger> {
-    let mut lone = LoneWorker::evaluator(setup, part, end)?;
+fn evaluate(setup: &Setup, mut lone: LoneWorker) -> Result<Ledger> {
     let (stages, mut rounds_before) = (setup.plan.stages.clone(), 0);
     for (index, stage) in stages.iter().enumerate() {
         let at = StageRun { stage, index, rounds_before };
@@ -80,7 +92,7 @@ pub(super) fn evaluate(setup: &Setup, Evaluator { part, end }: Evaluator) -> Res
     Ok(lone.worker.transport.sent().clone())
 }
 
-/// Starts an evaluator on a thread of its own.
+/// Lets an evaluator do its work on a thread of its own, once `start` has made it.
 ///
 /// # Errors
 /// If the system starts no thread.
@@ -88,9 +100,9 @@ pub(super) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     setup: &'env Setup,
     place: usize,
-    evaluator: Evaluator,
+    start: impl FnOnce() -> Result<LoneWorker> + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, Result<Ledger>>> {
     let thread = std::thread::Builder::new().name(format!("evaluator-{}", setup.parts[place]));
-    let thread = thread.spawn_scoped(scope, move || evaluate(setup, evaluator));
+    let thread = thread.spawn_scoped(scope, move || evaluate(setup, start()?));
     thread.map_err(|source| TrainError::io("thread of an evaluator", source))
 }

@@ -1,6 +1,7 @@
 //! Everybody's worker: what trainers and the judge start with, and what they exchange before a stage.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use laconic_graph::part::Part;
 use laconic_wire::transport::by_hand::ByHand;
@@ -73,6 +74,12 @@ impl LoneWorker {
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
         Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting })
+    }
+
+    /// Lets its waits for others last so long from now on.
+    pub fn set_deadline(&mut self, deadline: Duration) {
+        self.worker.transport.end_mut().set_deadline(deadline);
+        self.meeting.iter_mut().for_each(|meeting| meeting.end_mut().set_deadline(deadline));
     }
 
     /// A stage's inputs.

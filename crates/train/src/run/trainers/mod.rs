@@ -15,6 +15,7 @@ pub(super) mod processes;
 mod run_recorder;
 mod server;
 mod simulated;
+pub(super) mod spread;
 
 use std::sync::Arc;
 

@@ -19,8 +19,7 @@ use crate::record::observer::Stand;
 use crate::run::options::Outcome;
 use crate::run::threads::panicked;
 
-/// A trainer's life: every stage as long as the aggregator says, beside an evaluator of means where it has one. Returns
-/// what both have sent besides models.
+/// A trainer's life: every stage as long as the aggregator says, beside an evaluator of means where it has one.
 ///
 /// # Errors
 /// If training leaves the numbers, or somebody it waits for is gone.
@@ -30,32 +29,44 @@ pub(super) fn live(
     exchange: Option<Box<dyn Transport>>,
     (transport, evaluator): (Box<dyn Transport>, Option<Evaluator>),
 ) -> Result<Besides> {
+    let start = evaluator.map(|own| move || own.start(setup));
+    beside_evaluator(setup, place, start, || train(setup, LoneWorker::trainer(setup, part, exchange)?, transport))
+}
+
+/// Lets the trainer of this place train while an evaluator, where there is one, evaluates beside it.
+///
+/// # Errors
+/// What the trainer fails by; and the evaluator, unless another one is gone: then means have no figures, which the
+/// aggregator says.
+pub(super) fn beside_evaluator(
+    setup: &Setup,
+    place: usize,
+    evaluator: Option<impl FnOnce() -> Result<LoneWorker> + Send>,
+    train: impl FnOnce() -> Result<Besides>,
+) -> Result<Besides> {
     std::thread::scope(|scope| {
-        let evaluating = evaluator.map(|own| evaluators::spawn(scope, setup, place, own)).transpose()?;
-        let exchanged = train(setup, part, exchange, transport)?;
+        let evaluating = evaluator.map(|start| evaluators::spawn(scope, setup, place, start)).transpose()?;
+        let trained = train()?;
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Ledger>>| {
             thread.join().unwrap_or_else(|panic| Err(panicked(place as u32 + 1, panic.as_ref())))
         };
-        // One that has lost another is why means have no figures, which the aggregator says.
         let evaluations = match evaluating.map(join) {
             Some(Err(error)) if !matches!(error, TrainError::Wire(_)) => return Err(error),
             Some(evaluated) => evaluated.unwrap_or_default(),
             None => Ledger::new(),
         };
-        Ok(Besides { exchanged, evaluations })
+        Ok(Besides { evaluations, ..trained })
     })
 }
 
-fn train(
-    setup: &Setup,
-    part: Part,
-    exchange: Option<Box<dyn Transport>>,
-    transport: Box<dyn Transport>,
-) -> Result<Ledger> {
+/// Trains every stage as long as the aggregator says.
+///
+/// # Errors
+/// If training leaves the numbers, or somebody it waits for is gone.
+pub(super) fn train(setup: &Setup, mut lone: LoneWorker, transport: Box<dyn Transport>) -> Result<Besides> {
     let (give_up, over) = (setup.give_up.clone(), setup.over.clone());
     let transport = Metered::new(transport).behind(setup.config.policy.door()?);
     let mut client = TrainerClient { transport, give_up, over, steps: 0 };
-    let mut lone = LoneWorker::trainer(setup, part, exchange)?;
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
         let inputs = lone.inputs(meeting(stage, index))?;
@@ -69,7 +80,8 @@ fn train(
     }
     client.transport.finish()?;
     lone.finish()?;
-    Ok(lone.exchanged())
+    let (models, exchanged) = (client.transport.sent().clone(), lone.exchanged());
+    Ok(Besides { models, exchanged, evaluations: Ledger::new() })
 }
 
 /// The aggregator's life: leads every stage to its end.
@@ -127,10 +139,10 @@ pub(super) fn preside(
 
 /// How an aggregator ended.
 pub(super) struct Presided {
-    ending: Ending,
-    server: AggregatorServer,
+    pub ending: Ending,
+    pub server: AggregatorServer,
     /// What it has sent of evaluations that it meets others for.
-    evaluations: Ledger,
+    pub evaluations: Ledger,
 }
 
 /// A way to meet the other trainers, which may take a while: the end of their network, where they have one.
@@ -158,9 +170,10 @@ pub(super) struct Led {
     pub evaluations: Vec<Ledger>,
 }
 
-/// What a trainer has sent besides models: to others, and of evaluations that it meets them for.
+/// What a trainer has sent: models to the aggregator, rows to others, and what evaluations take that it meets them for.
 #[derive(Default)]
 pub(super) struct Besides {
+    pub models: Ledger,
     pub exchanged: Ledger,
     pub evaluations: Ledger,
 }

@@ -79,6 +79,8 @@ pub(super) struct AggregatorServer {
     pub leaves: Vec<Option<Leave>>,
     /// What each has sent.
     pub from: Vec<Ledger>,
+    /// What each says that it has sent to others.
+    pub sent_besides: Vec<Option<Vec<u8>>>,
 }
 
 /// How many means wait for their verdicts where each is judged.
@@ -89,7 +91,8 @@ impl AggregatorServer {
         let trainers = transport.size() - 1;
         let (leaves, from, nobody) = (vec![None; trainers], vec![Ledger::new(); trainers], vec![false; trainers]);
         let (gone, shut_out, come) = (nobody.clone(), nobody.clone(), nobody);
-        AggregatorServer { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from }
+        let sent_besides = vec![None; trainers];
+        AggregatorServer { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from, sent_besides }
     }
 
     /// Begins a stage: what trainers have said to it already. What they said to the one before counts no more.
@@ -127,6 +130,10 @@ impl AggregatorServer {
                 }
                 if !self.transport.end().is_same_process(peer) {
                     self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
+                }
+                if frame.tag() == Step::TrainerSent.tag(0) {
+                    self.sent_besides[trainer] = Some(frame.payload().to_vec());
+                    continue;
                 }
                 self.come[trainer] |= frame.tag() == Step::TrainerComes.tag(0);
                 if !self.come[trainer] && frame.tag() != Step::TrainerLeaves.tag(0) {

@@ -89,7 +89,10 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     let began = Instant::now();
     let (judge, evaluators) = evaluators::all_here(setup, data.evaluated);
     let (went, evaluated) = std::thread::scope(|scope| {
-        let spawn = |(place, own): (usize, Option<Evaluator>)| Some(evaluators::spawn(scope, setup, place, own?));
+        let spawn = |(place, own): (usize, Option<Evaluator>)| {
+            let own = own?;
+            Some(evaluators::spawn(scope, setup, place, move || own.start(setup)))
+        };
         let evaluating = evaluators.into_iter().enumerate().filter_map(spawn).collect::<Result<Vec<_>>>()?;
         let went = judge.start(setup).and_then(|judge| {
             let mut local_trainers = LocalTrainers::start(setup, data.parts, judge)?;
