@@ -13,7 +13,8 @@ With `--equal-steps` everybody takes `--speed` steps a second, whatever the part
 as the first method took). Of each partition the edges inside its parts are counted and how far gradients of a small
 model differ between parts over the length of their mean, or, without labels, the largest distance of a part's clusters of
 features from those of all (total variation).
-A line of JSON a run goes to standard output as it ends; the table comes last.
+A line of JSON a run goes to standard output as it ends; the table comes last. Runs may be made apart, by method and seed:
+`--lines FILE...` makes the table of the lines that they left.
 """
 
 import argparse
@@ -199,9 +200,18 @@ def main():
     parser.add_argument("--drop", action="store_true")
     parser.add_argument("--megabytes", type=float, help="what may cross, for the column of equal bytes")
     parser.add_argument("--set", nargs="*", default=[])
+    parser.add_argument("--lines", nargs="+", default=[], help="files with the lines of runs that were made already")
     args = parser.parse_args()
+    told = [json.loads(line) for file in args.lines for line in open(file) if line.startswith("{")]
     rows = []
     for method in args.methods:
+        if told:
+            runs = [line for line in told if line.get("method") == method and "test" in line and line["drop"] is None]
+            whole = {line["seed"]: line for line in runs}
+            losses = [whole[line["seed"]]["test"] - line["test"] for line in told
+                      if line.get("method") == method and "test" in line and line["drop"] is not None]
+            rows.append((method, runs, losses, [line for line in told if line.get("partition") == method and "kept" in line]))
+            continue
         cut_by = {seed: partition(args, method, seed) for seed in args.seeds}
         runs = [run(args, method, seed, cut) for seed, cut in cut_by.items()]
         runs = [told for told in runs if told]

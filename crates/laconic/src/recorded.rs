@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use laconic_nn::metric::Metric;
-use laconic_train::config::TaskChoice;
+use laconic_train::config::{MeansEvaluator, TaskChoice};
 use laconic_train::record::claim::METRICS;
 use laconic_train::record::summary::BytesSummary;
 use laconic_train::worker::evaluate::Figures;
@@ -81,6 +81,18 @@ impl Recorded {
         let by_loss = summary.config["train"]["select_by"] == "loss";
         let curves = Curves::read(&folder.join(METRICS), metric.as_deref(), by_loss, &summary.bytes)?;
         Ok(Recorded { summary, task, metric, curves })
+    }
+
+    /// Which process had to hold the whole graph; `None` where none had to.
+    pub fn whole_graph_at(&self) -> Option<&'static str> {
+        let averaging = self.summary.averaging.as_ref();
+        match averaging.map(|averaging| averaging.evaluator) {
+            Some(MeansEvaluator::Aggregator) => Some("aggregator"),
+            // One part is the whole, whoever has it.
+            Some(MeansEvaluator::Workers) if self.summary.config["partition"]["parts"] == 1 => Some("worker"),
+            None if self.summary.workers == 1 => Some("worker"),
+            _ => None,
+        }
     }
 
     /// The test metric of the best round.

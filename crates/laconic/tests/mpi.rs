@@ -114,6 +114,24 @@ fn processes_and_threads_train_the_same_bits_and_send_the_same_bytes() {
 }
 
 #[test]
+fn independent_trainers_under_mpi_have_the_bits_of_threads_with_an_aggregator_that_holds_no_part() {
+    let place = place();
+    let averaging = "--set partition.parts=2 --set schedule.kind=averaging --set schedule.interval=1epoch";
+    for keys in ["", "--set schedule.halo=frozen", "--set schedule.evaluate=local --set messages.parameters=half"] {
+        let line = format!("{averaging} {keys}");
+        let threads = place.json(&format!("train run.toml --out threads --set schedule.evaluator=workers {line}"));
+        let line = format!("train run.toml --out mpi --json --quiet {line}");
+        let mpi = summary(&mpirun(&place, &line).output().expect("mpirun is installed"));
+        assert_eq!(mpi["parameters"]["digest"], threads["parameters"]["digest"], "{keys}");
+        assert_eq!(mpi["metrics"], threads["metrics"], "{keys}");
+        let bytes = &mpi["bytes"];
+        assert_eq!((&bytes["total"], &bytes["total"]), (&bytes["predicted"], &bytes["received"]), "{keys}");
+    }
+    let wrong = mpirun(&place, "train run.toml --out wrong --set schedule.kind=averaging").output().expect("mpirun");
+    assert!(said(&wrong).contains("start 4 processes, not 3"), "{}", said(&wrong));
+}
+
+#[test]
 fn a_run_stopped_and_resumed_under_mpi_ends_with_the_bits_of_one_straight_through() {
     let place = place();
     for keys in ["", FRUGAL[2]] {

@@ -89,6 +89,77 @@ fn trainers_in_processes_have_the_bits_and_bytes_of_threads_and_of_a_simulated_r
     }
 }
 
+/// A folder of three parts, of which each process reads its own.
+fn cut_place() -> Place {
+    let place = place();
+    place.json("partition graph.npz --parts 3 --out parts");
+    place.write("run.toml", &RUN.replace("graph.npz", "parts"));
+    place
+}
+
+#[test]
+fn from_a_folder_of_parts_workers_evaluate_means_and_processes_have_the_bits_of_threads() {
+    let place = cut_place();
+    for keys in ["", "--set schedule.halo=frozen", "--set schedule.evaluate=local", "--set schedule.kind=psgd_pa"] {
+        let [threads, processes, simulated] = ["threads", "processes", "simulated"].map(|transport| {
+            place.json(&format!("train run.toml --out {transport} --set transport.kind={transport} {keys}"))
+        });
+        for other in [&processes, &simulated] {
+            assert_eq!(other["parameters"]["digest"], threads["parameters"]["digest"], "{keys}");
+            assert_eq!(other["metrics"], threads["metrics"], "{keys}");
+            assert_eq!(other["averaging"]["evaluator"], "workers", "{keys}");
+        }
+        for run in [&threads, &processes, &simulated] {
+            let bytes = &run["bytes"];
+            assert_eq!((&bytes["total"], &bytes["total"]), (&bytes["predicted"], &bytes["received"]), "{keys}");
+        }
+    }
+    let whole = place.json("train run.toml --out whole --set schedule.evaluator=aggregator");
+    let workers = place.json("train run.toml --out workers");
+    assert_eq!(whole["parameters"]["digest"], workers["parameters"]["digest"]);
+    let evaluation = |run: &serde_json::Value| run["bytes"]["by_kind"]["evaluation"].as_u64().expect("bytes");
+    assert_eq!(evaluation(&whole), 0, "whoever holds everything asks nobody");
+    assert!(evaluation(&workers) > 0, "{workers}");
+}
+
+#[test]
+fn where_workers_evaluate_and_one_is_killed_the_others_train_on_without_figures() {
+    let place = cut_place();
+    let (job, processes) = under_way(&place, "6s");
+    assert_eq!(processes.len(), 4, "an aggregator and three trainers");
+    kill(&processes[2]);
+    let done = job.wait_with_output().expect("the run ends");
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    let summary = summary(&place);
+    let notes = summary["averaging"]["notes"].to_string();
+    for what in ["trainer 1 was lost", "have no figures", "trainer 1 has not said what it sent"] {
+        assert!(notes.contains(what), "{what} in {notes}");
+    }
+    assert!(said(&done).contains(&format!("process {}", processes[2])), "{}", said(&done));
+    // Means were taken every third of a second, and none waited for a verdict that did not come.
+    let means = summary["averaging"]["means"].as_u64().expect("means");
+    assert!(means > 10, "{means} means");
+    let figures: Vec<bool> = std::fs::read_to_string(place.path("run/metrics.jsonl"))
+        .expect("a log")
+        .lines()
+        .map(|line| line.contains("\"val\""))
+        .collect();
+    assert!(figures[0] && !figures[figures.len() - 1], "{figures:?}");
+}
+
+#[test]
+fn a_run_of_single_parts_that_is_stopped_goes_on_from_its_last_mean() {
+    let place = cut_place();
+    let (job, _) = under_way(&place, "60s");
+    signal("-INT", &job.id().to_string());
+    let done = job.wait_with_output().expect("the run ends");
+    assert!(summary(&place)["averaging"]["ending"] == "stopped", "{}", said(&done));
+    let before = summary(&place)["rounds"].as_u64().expect("rounds");
+    let resumed = place.json("resume run --set schedule.limit=3s");
+    assert!(resumed["rounds"].as_u64() >= Some(before), "{resumed}");
+    assert_eq!(resumed["parameters"]["count"], summary(&place)["parameters"]["count"]);
+}
+
 #[test]
 fn a_trainer_that_is_killed_is_missed_comes_back_and_the_run_ends_as_well_as_another() {
     let accuracy = |summary: &serde_json::Value| summary["metrics"]["test"]["accuracy"].as_f64().expect("a figure");

@@ -112,6 +112,20 @@ pub(crate) fn notice((from, to, tag): (Rank, Rank, Tag), buffer: Vec<u8>) -> Fra
     notice
 }
 
+/// The tag of the last word of a worker that takes part no more, though its process may go on.
+const FAREWELL: Tag = Tag { step: 1, ..REFUSAL };
+
+/// The last word of a worker that can go on no more: who waits for it waits in vain.
+pub(crate) fn farewell(buffer: Vec<u8>) -> Frame {
+    Frame::new(FAREWELL, buffer)
+}
+
+/// Whether a frame is such a last word.
+pub(crate) fn is_farewell(frame: &Frame) -> bool {
+    let Tag { content, step, .. } = frame.tag();
+    (content, step) == (FAREWELL.content, FAREWELL.step)
+}
+
 /// The error that a notice stands for; `None` of any other frame, and of one that only calls itself a notice: whoever
 /// hears that treats it like other nonsense of this peer.
 pub(crate) fn refusal(frame: &Frame) -> Option<WireError> {

@@ -58,3 +58,22 @@ fn who_hears_everybody_in_turn_learns_of_a_closed_door_too() {
     let denied = says.send(Rank(0), Frame::new(tag(Content::Models, 0), Vec::new())).unwrap_err();
     assert_eq!(hears.poll(Rank(1)).unwrap_err(), denied);
 }
+
+#[test]
+fn who_takes_leave_is_gone_for_those_who_wait_and_those_who_look_though_its_end_is_there() {
+    let mut ends = threads(3, Duration::from_secs(30)).into_iter().map(|end| Metered::new(Box::new(end)));
+    let [leaves, waits, looks] = [(); 3].map(|()| ends.next().unwrap());
+    let (mut waits, mut looks) = (waits.counted_as(FramePurpose::Evaluation), looks);
+    let mut leaves = leaves.counted_as(FramePurpose::Evaluation);
+    let said = Frame::new(tag(Content::HiddenRows, 1), Vec::new());
+    leaves.send(Rank(1), said).unwrap();
+    leaves.take_leave();
+    assert_eq!(waits.recv(Rank(0), tag(Content::HiddenRows, 1)).unwrap().tag(), tag(Content::HiddenRows, 1));
+    let gone = |error: &WireError| matches!(error, WireError::Gone { peer: Rank(0), sending: false, .. });
+    assert!(gone(&waits.recv(Rank(0), tag(Content::HiddenRows, 2)).unwrap_err()));
+    assert!(gone(&looks.poll(Rank(0)).unwrap_err()));
+    // What was sent, and that it was for evaluations, is the same at both ends.
+    let kinds = |ledger: &laconic_wire::Ledger| ledger.totals_by_kind();
+    assert_eq!(kinds(leaves.sent())[Kind::Evaluation], kinds(waits.received())[Kind::Evaluation]);
+    assert_eq!(kinds(leaves.sent())[Kind::Evaluation].frames, 1);
+}

@@ -276,12 +276,18 @@ impl Watch<'_> {
                         worker.process.kill();
                         worker.ended = Some(Ended::Done(None));
                     }
-                } else if worker.is_lost() && !over && self.trainers.come_back && *lives < LIVES_MAX {
+                } else if worker.is_lost() && !over && *lives < LIVES_MAX {
+                    let comes_back = self.trainers.come_back;
                     if let Some(Ended::Failed { text, .. }) = &worker.ended {
-                        self.told.say(format!("{text}; started again"));
+                        self.told.say(if comes_back { format!("{text}; started again") } else { text.clone() });
                     }
-                    *worker = start(worker.rank)?;
-                    *lives += 1;
+                    if comes_back {
+                        *worker = start(worker.rank)?;
+                        *lives += 1;
+                    } else {
+                        // It is said once.
+                        *lives = LIVES_MAX;
+                    }
                 }
             }
             std::thread::sleep(LOOK_EVERY);

@@ -141,10 +141,11 @@ pub enum TrainersHalo {
 }
 
 /// `schedule.evaluator`: who evaluates means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeansEvaluator {
     /// The aggregator, which holds the whole graph.
+    #[default]
     Aggregator,
     /// All workers together, each for its own nodes; the aggregator holds no part.
     Workers,

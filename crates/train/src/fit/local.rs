@@ -202,6 +202,8 @@ impl Judge for MeansJudge<'_> {
             // Who is gone took its nodes along, and figures of the others would be those of another graph.
             Err(TrainError::Wire(error)) if !matches!(error, WireError::Interrupted { .. }) => {
                 self.is_broken = true;
+                // The others may wait for this one, or for one that waits for it.
+                self.own.worker.transport.take_leave();
                 Ok(None)
             }
             evaluated => evaluated.map(Some),

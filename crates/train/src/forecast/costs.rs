@@ -17,7 +17,7 @@ use super::trained::{
 use super::trainers::{Meetings, TrainersForecast};
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
-use crate::config::{CodecChoice, Config, MessagesConfig, TrainersHalo};
+use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
 use crate::plan::{LinkSets, Members, Plan, RankedAmong, TrainersPlan};
@@ -57,6 +57,8 @@ pub struct Means {
     pub parts: Vec<u32>,
     /// The part whose trainer lives in the aggregator's process, where one does.
     pub hosted: Option<u32>,
+    /// Who evaluates means.
+    pub evaluator: MeansEvaluator,
 }
 
 impl Costs {
@@ -288,7 +290,13 @@ fn costs_of_trainers(
         is_bound: !forecast.is_exact,
         dearer_than_exact: None,
         notes,
-        averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
+        averaging: Some(Means {
+            number,
+            bytes: forecast.of_mean,
+            parts,
+            hosted: trainers.hosted,
+            evaluator: trainers.evaluator(),
+        }),
         about: global.about.clone(),
         evaluator: Evaluator::of(plan, global),
     })

@@ -30,6 +30,8 @@ pub struct TrainersForecast {
     pub is_exact: bool,
     /// The means of each stage, those before a resumed run goes on among them; nothing where nobody knows.
     pub means: Vec<u64>,
+    /// What trainers send each other, apart from evaluations: the round of each account, and its bytes.
+    pub exchanged: Vec<(u32, u64)>,
     /// What leaves each, content by content.
     pub leaves: Vec<Vec<Leaving>>,
     /// What a mean takes, framing included: a model of each trainer that does not live in the aggregator's process, and
@@ -54,6 +56,7 @@ impl TrainersForecast {
             books: vec![Ledger::new(); ranks],
             is_exact: false,
             means: Vec::new(),
+            exchanged: Vec::new(),
             leaves: Vec::new(),
             of_mean: 0,
         }
@@ -97,6 +100,7 @@ impl TrainersForecast {
         let (alone, position) = (plan.clone().alone(), Position::default());
         let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
+        let mut among = Vec::new();
         for shapes in meetings.exchanging {
             let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
@@ -109,6 +113,7 @@ impl TrainersForecast {
             }
             leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
             for (entry, count) in book.ledger.iter() {
+                among.push((entry.round, count.framed));
                 books[rank].enter(Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
             }
         }
@@ -130,7 +135,7 @@ impl TrainersForecast {
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =
             largest.map_or(0, |(stage, form)| bytes_of_mean((form, taken_along(plan, stage)), afar.len(), of.interval));
-        Ok(TrainersForecast { books, is_exact, means, leaves, of_mean })
+        Ok(TrainersForecast { books, is_exact, means, exchanged: among, leaves, of_mean })
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use laconic_graph::links::NegativeScope;
 
 use super::{Cadence, Members, Plan};
-use crate::config::{AggregatorPlace, Config, EvaluationEdges, Pace, TrainersHalo, TransportKind, Weighting};
+use crate::config::{
+    AggregatorPlace, Config, EvaluationEdges, MeansEvaluator, Pace, TrainersHalo, TransportKind, Weighting,
+};
 use crate::error::{Result, TrainError};
 use crate::selection::Scope;
 
@@ -114,6 +116,11 @@ impl TrainersPlan {
         let why =
             if self.drop.contains(&hosted) { "averaging.drop leaves it out" } else { "no node of it is to learn from" };
         Err(TrainError::config(format!("schedule.aggregator = {hosted}: part {hosted} has no trainer: {why}")))
+    }
+
+    /// Who evaluates means.
+    pub fn evaluator(&self) -> MeansEvaluator {
+        if self.by_workers.is_some() { MeansEvaluator::Workers } else { MeansEvaluator::Aggregator }
     }
 
     /// Models that a mean of so many trainers is taken of at least.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::MeansEvaluator;
+
 /// `averaging`: what independent trainers did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -11,6 +13,8 @@ pub struct AveragingSummary {
     /// The part whose trainer lived in the aggregator's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosted_part: Option<u32>,
+    /// Who evaluated means: the aggregator, which held the whole graph, or the workers.
+    pub evaluator: MeansEvaluator,
     /// Means that were taken, those before the run was resumed among them.
     pub means: u32,
     /// Means that were foreseen when it was started, at most where `bytes.is_bound`; nothing where nobody knew, because

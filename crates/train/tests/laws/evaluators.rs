@@ -4,10 +4,11 @@
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::edges::Edges;
 use laconic_graph::graph::Graph;
-use laconic_graph::part::Part;
+use laconic_graph::part::{Part, Provenance, write_parts};
 use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
+use laconic_train::plan::Members;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads, run_worker};
 use laconic_train::worker::evaluate::Scores;
@@ -165,6 +166,48 @@ fn over_any_transport_each_process_holds_its_own_part_and_the_run_is_the_same() 
             }
         }
     }
+}
+
+#[test]
+fn each_process_needs_no_file_but_its_own_part_and_the_aggregator_none() {
+    let (all, dataset) = (folder(), graph(150, 3));
+    let parts = dealt(&dataset, 3);
+    let provenance = Provenance { method: "given".to_owned(), seed: 0 };
+    write_parts(all.path(), &parts, &provenance, true).expect("a folder of parts");
+    // What each process has of it.
+    let own: Vec<_> = (0..4u32).map(|_| folder()).collect();
+    for (rank, own) in own.iter().enumerate() {
+        for entry in std::fs::read_dir(all.path()).expect("the folder").map(|entry| entry.expect("an entry")) {
+            let name = entry.file_name().into_string().expect("a name");
+            let is_its_own = rank.checked_sub(1).is_some_and(|part| name == format!("part-{part}"));
+            let into = own.path().join(&name);
+            if name == "meta.json" {
+                std::fs::copy(entry.path(), into).expect("a copy");
+            } else if is_its_own {
+                std::fs::create_dir(&into).expect("a folder");
+                for file in std::fs::read_dir(entry.path()).expect("a part").map(|file| file.expect("a file")) {
+                    std::fs::copy(file.path(), into.join(file.file_name())).expect("a copy");
+                }
+            }
+        }
+        let files = std::fs::read_dir(own.path()).expect("its folder").count();
+        assert_eq!(files, 1 + usize::from(rank > 0));
+    }
+    let here = run(&trainers(&[WORKERS]), &dataset, 3);
+    let apart: Vec<Outcome> = std::thread::scope(|scope| {
+        let one = |(rank, end): (usize, _)| {
+            let path = format!("data.path={}", own[rank].path().display());
+            let config = trainers(&[&path]);
+            scope.spawn(move || {
+                let source = Source::open(&Members::default(), &config, None).expect("meta data");
+                run_worker(&config, Box::new(end), source, Options::default())
+            })
+        };
+        let deadline = trainers(&[]).deadline();
+        let all: Vec<_> = threads(4, deadline).into_iter().enumerate().map(one).collect();
+        all.into_iter().map(|process| process.join().expect("no process panics").expect("a run")).collect()
+    });
+    assert_eq!(bits(&apart[..1]), bits(&here));
 }
 
 #[test]

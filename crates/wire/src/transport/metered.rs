@@ -1,7 +1,7 @@
 //! The one way that every byte takes: a wrapper that asks at the door and keeps the ledger.
 
 use super::{End, Transport};
-use crate::door::{Door, notice, refusal};
+use crate::door::{Door, farewell, is_farewell, notice, refusal};
 use crate::{Count, Entry, Frame, FramePurpose, Ledger, Rank, Result, Tag, WireError};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -83,6 +83,16 @@ impl Metered {
         let error = WireError::Denied { from: self.rank(), to, tag };
         self.tell(&error);
         error
+    }
+
+    /// Tells all others that this worker takes part no more, though its process may go on: they need not wait for it.
+    /// Whoever is gone already needs no word.
+    pub fn take_leave(&mut self) {
+        for peer in self.rank().others(self.size()) {
+            let mut frame = farewell(self.inner.buffer());
+            frame.set_purpose(self.counted(frame.tag()).purpose);
+            let _ = self.pass(peer, frame);
+        }
     }
 
     /// Tells all others of a frame that is kept back, once, and that they cannot wait for it. Whoever is gone already
@@ -167,6 +177,9 @@ impl Transport for Metered {
             if let Some(error) = refusal(frame) {
                 self.tell(&error);
                 return Err(error);
+            }
+            if is_farewell(frame) {
+                return Err(self.end().gone(from));
             }
         }
         Ok(frame)

@@ -1,6 +1,6 @@
 //! Frames that arrived before anybody asked for them.
 
-use crate::door::refusal;
+use crate::door::{is_farewell, refusal};
 use crate::{Frame, Rank, Result, Tag, WireError};
 use std::collections::VecDeque;
 
@@ -38,6 +38,9 @@ impl Stash {
         }
         if let Some(error) = refusal(&frame) {
             return Err(error);
+        }
+        if is_farewell(&frame) {
+            return Err(WireError::Gone { rank: self.rank, peer, tag, sending: false });
         }
         same_round(self.rank, peer, tag, &frame)?;
         let kept = &mut self.of_peer[peer.index()];

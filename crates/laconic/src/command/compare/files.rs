@@ -24,7 +24,7 @@ fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut,whole_graph_at\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
@@ -35,7 +35,7 @@ fn csv(comparison: &Comparison) -> String {
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -55,7 +55,8 @@ fn csv(comparison: &Comparison) -> String {
                 run.starts,
                 number(run.loss),
                 quoted(line.partition.as_deref().unwrap_or_default()),
-                number(run.edge_cut)
+                number(run.edge_cut),
+                line.whole_graph_at.as_deref().unwrap_or_default()
             );
         }
     }

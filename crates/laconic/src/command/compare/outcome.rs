@@ -132,6 +132,9 @@ pub struct Line {
     /// The share of edges whose ends are of two parts, where somebody saw all parts: the mean over the runs.
     #[serde(default)]
     pub edge_cut: Option<f64>,
+    /// Which process had to hold the whole graph in its runs; `None` where none had to.
+    #[serde(default)]
+    pub whole_graph_at: Option<String>,
     /// Rounds over all stages: the mean over the runs.
     #[serde(default)]
     pub rounds: Option<f64>,
@@ -320,6 +323,7 @@ impl Comparison {
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
         self.methods[index].partition = Some(recorded.partition());
+        self.methods[index].whole_graph_at = recorded.whole_graph_at().map(str::to_owned);
         self.methods[index].runs.push(Run {
             seed: seeds.train,
             partition_seed: seeds.partition,
@@ -459,6 +463,7 @@ impl Line {
             is_constant: false,
             partition: None,
             edge_cut: None,
+            whole_graph_at: None,
             rounds: None,
             notes: Vec::new(),
             front: false,

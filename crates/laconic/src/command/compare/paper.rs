@@ -77,6 +77,10 @@ fn columns(comparison: &Comparison, style: &Style) -> Vec<Column> {
     if comparison.has_cuts() {
         columns.push(("cut, edges".to_owned(), cells(&|line| Some((style.escape)(&line.cut())))));
     }
+    if lines.iter().any(|line| line.whole_graph_at.is_some()) {
+        let holder = |line: &Line| Some(line.whole_graph_at.clone().unwrap_or_else(|| "nobody".to_owned()));
+        columns.push(("whole graph at".to_owned(), cells(&holder)));
+    }
     columns.push(("rounds".to_owned(), cells(&|line| line.rounds.map(significant))));
     let (unit, size) = unit(lines);
     let kinds = ["boundary", "parameters", "evaluation", "start-up"].into_iter().enumerate();

@@ -18,6 +18,7 @@ struct Extra {
     trainers: bool,
     loss: bool,
     cuts: bool,
+    whole: bool,
 }
 
 /// The comparison as a table.
@@ -31,6 +32,7 @@ pub fn table(comparison: &Comparison) -> String {
         trainers: any(|line| line.simulated_seconds.or(line.convergence_seconds).is_some()),
         loss: comparison.is_by_loss(),
         cuts: comparison.has_cuts(),
+        whole: any(|line| line.whole_graph_at.is_some()),
     };
     let mut text = format!("{:<width$} {:>4} {:>6} {metric:>15}", "method", "runs", "rounds");
     if extra.loss {
@@ -45,7 +47,11 @@ pub fn table(comparison: &Comparison) -> String {
     if extra.trainers {
         let _ = write!(text, " {:>9} {:>9}", "simulated", "converged");
     }
-    let _ = write!(text, " {:>7} {:>9} {:>10} {:>11}  {:<WHERE$}", "fewer", "seconds", "memory", "p", "front");
+    let _ = write!(text, " {:>7} {:>9} {:>10} {:>11}", "fewer", "seconds", "memory", "p");
+    if extra.whole {
+        let _ = write!(text, " {:>14}", "whole graph at");
+    }
+    let _ = write!(text, "  {:<WHERE$}", "front");
     let _ = writeln!(text, "{}", if extra.cuts { "  cut" } else { "" });
     text.truncate(text.trim_end().len());
     text.push('\n');
@@ -69,6 +75,10 @@ fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
     if extra.trainers {
         let what = "seconds on the simulated clock of independent trainers";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
+    }
+    if extra.whole {
+        let what = "the process that had to hold all parts; where that is an aggregator, its evaluations cost no bytes";
+        let _ = writeln!(text, "whole graph at: {what}");
     }
     if let Some(said) = comparison.fallback() {
         let _ = writeln!(text, "note: {said}");
@@ -131,6 +141,9 @@ fn row(line: &Line, width: usize, extra: Extra) -> String {
     let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time"), (line.is_constant, "chance")];
     let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
     let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10} {:>11}", bytes(line.memory), p(line));
+    if extra.whole {
+        let _ = write!(text, " {:>14}", line.whole_graph_at.as_deref().unwrap_or("nobody"));
+    }
     let _ = write!(text, "  {:<WHERE$}", fronts.join(", "));
     if extra.cuts {
         let _ = write!(text, "  {}", line.cut());

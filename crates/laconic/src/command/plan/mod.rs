@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use laconic_train::config::{Config, MessagesConfig, TaskChoice, TransportConfig, TransportKind};
+use laconic_train::config::{Config, MeansEvaluator, MessagesConfig, TaskChoice, TransportConfig, TransportKind};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
 use laconic_train::record::aside::write_aside;
@@ -116,11 +116,13 @@ struct Averaging {
     /// The part whose trainer lives in the aggregator's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosted_part: Option<u32>,
+    /// Who evaluates means: the aggregator, which holds the whole graph, or the workers.
+    evaluator: MeansEvaluator,
 }
 
 impl From<Means> for Averaging {
-    fn from(Means { number, bytes, parts, hosted }: Means) -> Averaging {
-        Averaging { means: number, bytes_of_mean: bytes, parts, hosted_part: hosted }
+    fn from(Means { number, bytes, parts, hosted, evaluator }: Means) -> Averaging {
+        Averaging { means: number, bytes_of_mean: bytes, parts, hosted_part: hosted, evaluator }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use laconic_graph::about::{About, Reading, Scale};
 use laconic_train::Config;
+use laconic_train::config::MeansEvaluator;
 
 use super::Costs;
 use super::text::{by_words, name};
@@ -177,12 +178,18 @@ fn features(costs: &Costs, about: &About) -> Vec<String> {
 /// What a lawyer asks: ids, scores, and what can be worked out from the rest.
 fn of_people(costs: &Costs) -> Vec<String> {
     let mut said = Vec::new();
-    if costs.averaging.is_some() {
-        said.push(
-            "The aggregator judges each mean on the whole graph, so it has to have the data of all parts: the run does \
-             not send them there, and they are there all the same."
+    match costs.averaging.as_ref().map(|averaging| averaging.evaluator) {
+        None => {}
+        Some(MeansEvaluator::Aggregator) => said.push(
+            "The aggregator evaluates each mean on the whole graph, so it has to have the data of all parts: the run \
+             does not send them there, and they are there all the same."
                 .to_owned(),
-        );
+        ),
+        Some(MeansEvaluator::Workers) => said.push(
+            "The aggregator holds no part. All workers evaluate each mean together, each for its own nodes; what crosses \
+             for that is listed as for evaluations."
+                .to_owned(),
+        ),
     }
     if leaves(costs, "ids_asked") || leaves(costs, "ids_of_ends") || leaves(costs, "draws") {
         said.push(

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use laconic_train::config::MeansEvaluator;
+
 use super::{Averaging, Costs};
 use crate::bytes::{human_bytes, plural};
 
@@ -98,6 +100,12 @@ fn means(text: &mut String, costs: &Costs) {
         None => "how many means is not known".to_owned(),
     };
     let _ = writeln!(text, "{number}; each takes {each}, whatever the graph");
+    if averaging.evaluator == MeansEvaluator::Aggregator {
+        let _ = writeln!(
+            text,
+            "the aggregator holds the whole graph and evaluates means on it; no bytes are sent for that"
+        );
+    }
     if let Some(part) = averaging.hosted_part {
         let _ = writeln!(
             text,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use laconic_train::TrainError;
 use laconic_train::averaging::lane::{CSV_HEADER, Doing, Span as Done, bound};
+use laconic_train::config::MeansEvaluator;
 use laconic_train::record::trainers::AveragingSummary;
 
 use super::curves;
@@ -112,7 +113,11 @@ pub fn who(run: &Run) -> String {
     let shared = averaging.hosted_part.map_or(String::new(), |part| {
         format!(" The trainer of part {part} lived in the aggregator's process, and the two sent each other nothing.")
     });
-    format!("Worker 0 is the aggregator; the others are trainers: {}.{shared}", named.join(", "))
+    let holds = match averaging.evaluator {
+        MeansEvaluator::Aggregator => "held the whole graph and evaluated means on it",
+        MeansEvaluator::Workers => "held no part: all workers evaluated means together",
+    };
+    format!("Worker 0 is the aggregator, which {holds}; the others are trainers: {}.{shared}", named.join(", "))
 }
 
 /// The section on trainers.

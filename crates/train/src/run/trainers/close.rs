@@ -144,8 +144,9 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     settle_prediction(&mut summary.bytes, setup, &mut run_recorder);
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
-    let hosted_part = setup.trainers.hosted;
-    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..run_recorder.summary(word) });
+    let (hosted_part, evaluator) = (setup.trainers.hosted, setup.trainers.evaluator());
+    let averaging = run_recorder.summary(word);
+    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, evaluator, ..averaging });
     if let Some(out) = &setup.process.out {
         let card = Card { run: run_recorder.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);
@@ -224,7 +225,11 @@ fn reports(
         let by_peer = ledger.totals_by_peer();
         Rank::all(ranks).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
     };
-    let predicted = if setup.process.is_shared { setup.process.memory / ranks as u64 } else { setup.process.memory };
+    let predicted = |rank: usize| match setup.memory.get(rank) {
+        Some(own) => *own,
+        None if setup.process.is_shared => setup.process.memory / ranks as u64,
+        None => setup.process.memory,
+    };
     // A trainer with a process of its own says what that took.
     let own = |rank: usize| leaves.get(rank.wrapping_sub(1)).copied().flatten().map(|leave| leave.memory);
     let report = |(rank, (sent, received)): (usize, (&Ledger, &Ledger))| WorkerReport {
@@ -232,7 +237,7 @@ fn reports(
         sent: totals(sent),
         received: totals(received),
         seconds: Seconds { total, link_model, ..Seconds::default() },
-        memory: Memory { peak: own(rank).unwrap_or_else(memory::peak_bytes), predicted },
+        memory: Memory { peak: own(rank).unwrap_or_else(memory::peak_bytes), predicted: predicted(rank) },
         digest,
         ..WorkerReport::empty(ranks)
     };

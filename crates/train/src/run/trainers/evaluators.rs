@@ -78,6 +78,13 @@ pub(super) fn all_here(setup: &Setup, evaluated: Evaluated) -> (AtAggregator, Ve
 /// # Errors
 /// If another evaluator is gone.
 fn evaluate(setup: &Setup, mut lone: LoneWorker) -> Result<Ledger> {
+    // Its process trains on, so nobody would see that it is gone.
+    all_stages(setup, &mut lone).inspect_err(|_| lone.worker.transport.take_leave())?;
+    let _ = lone.worker.transport.finish();
+    Ok(lone.worker.transport.sent().clone())
+}
+
+fn all_stages(setup: &Setup, lone: &mut LoneWorker) -> Result<()> {
     let (stages, mut rounds_before) = (setup.plan.stages.clone(), 0);
     for (index, stage) in stages.iter().enumerate() {
         let at = StageRun { stage, index, rounds_before };
@@ -88,8 +95,7 @@ fn evaluate(setup: &Setup, mut lone: LoneWorker) -> Result<Ledger> {
         lone.x = judge.hand_on(&chosen, rounds)?;
         rounds_before = rounds;
     }
-    lone.worker.transport.finish()?;
-    Ok(lone.worker.transport.sent().clone())
+    Ok(())
 }
 
 /// Lets an evaluator do its work on a thread of its own, once `start` has made it.

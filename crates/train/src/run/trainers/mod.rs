@@ -69,6 +69,8 @@ pub(super) struct Setup {
     pub class_weights: Option<Vec<f32>>,
     pub process: Process,
     pub forecast: TrainersForecast,
+    /// What each process was estimated to take, by rank, where each has said so; else `process` says it of all.
+    pub memory: Vec<u64>,
     /// Set when everybody is to give up at once.
     pub give_up: StopSignal,
     /// Set when the aggregator of this process has ended: a trainer beside it that was not dismissed is heard no more.
@@ -79,27 +81,22 @@ impl Setup {
     /// Bytes that trainers have sent each other when a stage begins, which the aggregator does not see: as many as
     /// were predicted.
     pub fn exchanged_until(&self, stage: usize) -> u64 {
-        let of_stage = |round: &usize| *round <= stage && self.trainers.halo != TrainersHalo::Stale;
-        self.among_trainers().filter(|(round, _)| of_stage(round)).map(|(_, bytes)| bytes).sum()
+        let of_stage = |round: u32| round as usize <= stage && self.trainers.halo != TrainersHalo::Stale;
+        self.forecast.exchanged.iter().filter(|(round, _)| of_stage(*round)).map(|(_, bytes)| bytes).sum()
     }
 
     /// Bytes that trainers have told each other until each mean is taken, likewise; the last for all that follow.
     pub fn told(&self) -> Vec<u64> {
         let mut told = Vec::new();
         if self.trainers.halo == TrainersHalo::Stale {
-            for (round, bytes) in self.among_trainers() {
+            for &(round, bytes) in &self.forecast.exchanged {
+                let round = round as usize;
                 told.resize(told.len().max(round + 2), 0);
                 told[round + 1] += bytes;
             }
             (1..told.len()).for_each(|mean| told[mean] += told[mean - 1]);
         }
         told
-    }
-
-    /// What trainers send each other by round, as predicted.
-    fn among_trainers(&self) -> impl Iterator<Item = (usize, u64)> {
-        let trainers = self.forecast.books.iter().skip(1).flat_map(|book| book.iter());
-        trainers.filter(|(entry, _)| entry.peer != Rank(0)).map(|(entry, count)| (entry.round as usize, count.framed))
     }
 
     /// What trainers and aggregator agree on for a stage.
@@ -235,8 +232,20 @@ fn prepare(
     }
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
-    let setup =
-        Setup { plan, trainers, parts, hosted, config, of_epoch, class_weights, process, forecast, give_up, over };
+    let setup = Setup {
+        plan,
+        trainers,
+        parts,
+        hosted,
+        config,
+        of_epoch,
+        class_weights,
+        process,
+        forecast,
+        memory: Vec::new(),
+        give_up,
+        over,
+    };
     if setup.config.transport.kind == TransportKind::Simulated {
         // Before the folder of an earlier run is touched.
         simulated::conditions(&setup)?;

@@ -67,8 +67,20 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     };
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
     let over = StopSignal::default();
-    let setup =
-        Setup { plan, trainers, parts, hosted, config, of_epoch, class_weights, process, forecast, give_up, over };
+    let setup = Setup {
+        plan,
+        trainers,
+        parts,
+        hosted,
+        config,
+        of_epoch,
+        class_weights,
+        process,
+        forecast,
+        memory: Vec::new(),
+        give_up,
+        over,
+    };
     let exchange = meet(&setup, address, index)?;
     let address = Address { rank: index as u32 + 1, ..address.clone() };
     let mut arm = StarTransport::arm(&address, &patience(&setup), setup.config.deadline())?;

@@ -10,6 +10,7 @@ use laconic_wire::{Count, Entry, PerKind, Rank};
 
 use crate::averaging::lane::{self, Doing, Span};
 use crate::averaging::{Kept, Leave, Model, Noted, Reached, Watch};
+use crate::config::MeansEvaluator;
 use crate::error::Result;
 use crate::fit::choice::{keep_best, worth};
 use crate::fit::observe::{Recorder, RoundReport};
@@ -380,6 +381,7 @@ impl RunRecorder {
         AveragingSummary {
             trainers: self.trainers.clone(),
             hosted_part: None,
+            evaluator: MeansEvaluator::default(),
             means: self.means,
             means_predicted: None,
             ending: ending.to_owned(),

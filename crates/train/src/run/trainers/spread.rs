@@ -182,7 +182,7 @@ impl Met {
         let evaluated = own.evaluates_on(rank, size);
         let memory = own.admit(&evaluated, (alike, force), &mut |warning| observer.warned(warning))?;
         agree(&mut start, Identity::of(&own.plan, &own.part.global)?, &own.part)?;
-        let (of_epoch, class_weights) = own.add_up(&mut start)?;
+        let Known { of_epoch, class_weights, memory: of_all } = own.add_up(&mut start, memory)?;
         let is_first = rank == Rank(0);
         let process = Process {
             out: out.filter(|_| is_first),
@@ -209,6 +209,7 @@ impl Met {
             class_weights,
             process,
             forecast,
+            memory: of_all,
             give_up,
             over,
         };
@@ -247,20 +248,36 @@ impl Met {
     }
 }
 
+/// What only the processes that hold parts know, once all have said it.
+struct Known {
+    /// Steps of each trainer's epoch.
+    of_epoch: Vec<u64>,
+    /// What classes count for over all trainers, where that follows from how many training nodes there are.
+    class_weights: Option<Vec<f32>>,
+    /// What each process was estimated to take, in bytes, by rank.
+    memory: Vec<u64>,
+}
+
 impl Own {
-    /// Steps of each trainer's epoch, and what classes count for over all trainers: what only owners of parts know.
-    fn add_up(&self, start: &mut Metered) -> Result<(Vec<u64>, Option<Vec<f32>>)> {
-        let trainers = self.parts.len();
-        let mut facts = vec![0.0; trainers + self.plan.class_counts];
+    fn add_up(&self, start: &mut Metered, memory: u64) -> Result<Known> {
+        let (rank, size, trainers) = (start.rank().index(), start.size(), self.parts.len());
+        let mut facts = vec![0.0; facts_len(&self.plan, trainers)];
+        facts[rank] = memory as f64;
         if let Some((_, of_epoch)) = &self.trains_on {
-            facts[start.rank().index() - 1] = *of_epoch as f64;
-            count_classes(&self.part, &mut facts[trainers..]);
+            facts[size + rank - 1] = *of_epoch as f64;
+            count_classes(&self.part, &mut facts[size + trainers..]);
         }
         collectives::all_reduce_f64(start, Step::TrainerFacts.tag(0), &mut facts)?;
-        let classes = facts.split_off(trainers);
-        let of_epoch = facts.into_iter().map(|steps| steps.max(1.0) as u64).collect();
-        Ok((of_epoch, class_weights_of(&self.plan, &classes, self.part.global.classes)))
+        let classes = facts.split_off(size + trainers);
+        let of_epoch = facts.split_off(size).into_iter().map(|steps| steps.max(1.0) as u64).collect();
+        let class_weights = class_weights_of(&self.plan, &classes, self.part.global.classes);
+        Ok(Known { of_epoch, class_weights, memory: facts.into_iter().map(|bytes| bytes as u64).collect() })
     }
+}
+
+/// How many numbers all say of themselves, of so many trainers and their aggregator.
+fn facts_len(plan: &Plan, trainers: usize) -> usize {
+    2 * trainers + 1 + plan.class_counts
 }
 
 /// The shapes of all, and how many bytes it took each to tell them.
@@ -307,7 +324,7 @@ impl Gathered {
         for (rank, models) in Rank::all(size).zip(&models.books) {
             let book = &mut all.books[rank.index()];
             forecast_agree(rank, size, book);
-            let facts = of_epoch.len() + plan.class_counts;
+            let facts = facts_len(plan, of_epoch.len());
             collectives::forecast_all_reduce_f64(book, Step::TrainerFacts.tag(0), size, rank, facts);
             for (number, told) in self.told.iter().enumerate() {
                 let tag = Step::Shapes.of_exchange(0, number);
