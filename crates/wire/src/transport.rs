@@ -2,8 +2,8 @@
 //!
 //! One file each: [`threads`] within a process, [`sockets`] and [`star`] between processes of one machine, `mpi`
 //! between those of a cluster; and four wrappers, [`metered`] with the ledger, [`shaped`] with a model of a slow
-//! link, [`hosted`] with a peer in the same process and [`channels`] for threads that share one. The rest of the program
-//! holds a `dyn Transport` and cannot tell them apart.
+//! link, [`hosted`] with a peer in the same process and [`channels`] for threads that share one. The rest of the
+//! program holds a `dyn Transport` and cannot tell them apart.
 
 mod buffers;
 pub mod by_hand;

@@ -118,8 +118,8 @@ impl Learner for LocalTrainer<'_> {
     }
 }
 
-/// Who evaluates means, and takes steps of correction: one worker on the whole graph, or all workers of a group, each for
-/// its own nodes. In a group worker 0, which owns no node, says what is to be done, and the others do it with it.
+/// Who evaluates means, and takes steps of correction: one worker on the whole graph, or all workers of a group, each
+/// for its own nodes. In a group worker 0, which owns no node, says what is to be done, and the others do it with it.
 pub struct MeansJudge<'a> {
     own: Own<'a>,
     /// Whether one of the group is gone, so that nothing can be evaluated any more.

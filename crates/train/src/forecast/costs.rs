@@ -249,27 +249,8 @@ fn costs_of_trainers(
     let global = &evaluated[0].global;
     let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
     let forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
-    let mut workers = Vec::new();
-    for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&evaluated[0]).chain(&own)).zip(forecast.books) {
-        let outline = Shapes::outline(part, plan.self_loops);
-        let mut memory = match rank {
-            0 => memory::of_aggregator(part, plan, parts.len()),
-            _ => memory::of_trainer(part, plan),
-        };
-        // An aggregator has no rows of others, and nobody has any of its.
-        let mut links = vec![PeerRows::default(); parts.len() + 1];
-        if let Some(met) = meeting.get((rank as usize).wrapping_sub(1)) {
-            links[1..].copy_from_slice(&met.links);
-        }
-        if let (Some(met), Some(part)) = (evaluating.get(rank as usize), evaluated.get(rank as usize)) {
-            let more = |(own, met): (&mut PeerRows, &PeerRows)| {
-                *own = PeerRows { send: own.send.max(met.send), receive: own.receive.max(met.receive) };
-            };
-            links.iter_mut().zip(&met.links).for_each(more);
-            memory.add_all(&memory::of_evaluator(part, plan));
-        }
-        workers.push((Shapes { rank, links, ..outline }, ledger, memory.total()));
-    }
+    let held = Held { trained: &own, evaluated: &evaluated };
+    let workers = workers_of_trainers(plan, held, &meetings, forecast.books);
     let is_known = !forecast.means.is_empty();
     let number = is_known.then(|| forecast.means.iter().sum());
     let mut notes: Vec<String> = without_trainer(&could, &parts).chain(unlike_epochs(plan, &of_epoch)).collect();
@@ -300,6 +281,44 @@ fn costs_of_trainers(
         about: global.about.clone(),
         evaluator: Evaluator::of(plan, global),
     })
+}
+
+/// What trainers and their aggregator hold.
+struct Held<'a> {
+    trained: &'a [Part],
+    /// What means are evaluated on, by rank: the whole graph at the aggregator alone, or the part of each.
+    evaluated: &'a [Part],
+}
+
+/// The shapes, books and memory of the aggregator and each trainer.
+fn workers_of_trainers(
+    plan: &Plan,
+    held: Held<'_>,
+    meetings: &Meetings<'_>,
+    books: Vec<Ledger>,
+) -> Vec<(Shapes, Ledger, u64)> {
+    let mut workers = Vec::new();
+    for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&held.evaluated[0]).chain(held.trained)).zip(books) {
+        let outline = Shapes::outline(part, plan.self_loops);
+        let mut memory = match rank {
+            0 => memory::of_aggregator(part, plan, held.trained.len()),
+            _ => memory::of_trainer(part, plan),
+        };
+        // An aggregator has no rows of others, and nobody has any of its.
+        let mut links = vec![PeerRows::default(); held.trained.len() + 1];
+        if let Some(met) = meetings.exchanging.get((rank as usize).wrapping_sub(1)) {
+            links[1..].copy_from_slice(&met.links);
+        }
+        if let (Some(met), Some(part)) = (meetings.evaluating.get(rank as usize), held.evaluated.get(rank as usize)) {
+            let more = |(own, met): (&mut PeerRows, &PeerRows)| {
+                *own = PeerRows { send: own.send.max(met.send), receive: own.receive.max(met.receive) };
+            };
+            links.iter_mut().zip(&met.links).for_each(more);
+            memory.add_all(&memory::of_evaluator(part, plan));
+        }
+        workers.push((Shapes { rank, links, ..outline }, ledger, memory.total()));
+    }
+    workers
 }
 
 /// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.

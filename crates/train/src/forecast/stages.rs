@@ -2,6 +2,8 @@
 //!
 //! A ledger of totals alone is made without walking through every round where rounds of one kind send the same.
 
+mod evaluated;
+
 use std::collections::BTreeMap;
 
 use laconic_nn::Nodes;
@@ -21,7 +23,6 @@ use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
 use crate::fit::extras_count;
-use crate::fit::questions::{forecast_ends, forecast_evaluated};
 use crate::messages::assign::Menu;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
@@ -31,6 +32,8 @@ use crate::schedule::Stage;
 use crate::selection::Scope;
 use crate::worker::judgements::Judgements;
 use crate::worker::parts;
+
+pub use evaluated::{EvaluatedMeans, forecast_evaluations};
 
 /// Enters what [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows
 /// from shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
@@ -115,47 +118,6 @@ pub fn forecast_told(
             let request = Request::now(Tag { round: mean, ..*tag }, Scope::Selected);
             at.exchange(&at.route(), request, *width, book)?;
         }
-    }
-    Ok(())
-}
-
-/// The means of a stage that workers evaluate together.
-pub struct EvaluatedMeans {
-    /// Means of the stages before.
-    pub before: u32,
-    /// Those that are evaluated, by their numbers in the stage.
-    pub numbers: Vec<u32>,
-}
-
-/// Enters what a worker sends of evaluations of means, for which it meets the others, from their start on. Worker 0
-/// says what is to be evaluated.
-///
-/// # Errors
-/// If a codec cannot be made.
-pub fn forecast_evaluations(
-    forecast: &Forecast<'_>,
-    shapes: &Shapes,
-    stages: &[EvaluatedMeans],
-    book: &mut Book<'_>,
-) -> Result<()> {
-    let plan = forecast.plan;
-    let coders = &mut Coders::new(&plan.messages.at_most(), plan.config.train.seed);
-    let (rank, size) = (Rank(shapes.rank), shapes.workers());
-    let others = || rank.others(size).filter(move |_| rank == Rank(0));
-    for (number, of) in stages.iter().enumerate() {
-        let (forecast, rounds_before, values) = (*forecast, of.before, plan.stages[number].network.len());
-        let apart = plan.evaluates_apart(&plan.stages[number]);
-        let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, begun: 0, clock: &[] };
-        at.inputs(1, book)?;
-        if !of.numbers.is_empty() {
-            at.judged_ends(book);
-        }
-        for mean in &of.numbers {
-            book.note(What::EvaluatedMeans, 0, |ledger| forecast_evaluated(others(), *mean, values, ledger));
-            at.evaluation(rounds_before + mean, book)?;
-        }
-        let next = plan.stages.get(number + 1).map(|_| values);
-        book.note(What::EvaluatedMeans, 0, |ledger| forecast_ends(others(), next, ledger));
     }
     Ok(())
 }
@@ -403,23 +365,6 @@ impl<'a> StageForecast<'a> {
         if occasion.evaluates {
             self.figures(round, book);
         }
-        Ok(())
-    }
-
-    /// An evaluation outside of a round of training, with what parts tell of themselves.
-    fn evaluation(&mut self, round: u32, book: &mut Book<'_>) -> Result<()> {
-        let (plan, stage) = (self.forecast.plan, self.stage());
-        for (tag, width) in stage.evaluation_exchanges() {
-            self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
-        }
-        if let Some(links) = &plan.links {
-            let (width, layer) = (stage.outputs(), stage.last_layer() + 1);
-            let at = Embeddings { plan, coders: self.coders, width, layer, round, window: None };
-            Bounds::of(links, self.shapes).evaluation(at, book)?;
-        }
-        self.figures(round, book);
-        let (at, evaluator) = ((Rank(self.shapes.rank), self.shapes.workers()), self.forecast.evaluator);
-        book.note(What::PartCounts, 0, |ledger| parts::forecast(at, evaluator, round, ledger));
         Ok(())
     }
 

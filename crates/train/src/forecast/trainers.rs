@@ -62,8 +62,9 @@ impl TrainersForecast {
         }
     }
 
-    /// For trainers with epochs of so many steps, of which `hosted` runs in the aggregator's process. Where a run goes on from a snapshot, what it sends from
-    /// then on: all that trainers tell each other before stages, what finished stages have chosen, and the means left.
+    /// For trainers with epochs of so many steps, of which `hosted` runs in the aggregator's process. Where a run goes
+    /// on from a snapshot, what it sends from then on: all that trainers tell each other before stages, what finished
+    /// stages have chosen, and the means left.
     ///
     /// # Errors
     /// If a codec cannot be made, or means are too many to be numbered.
@@ -95,47 +96,78 @@ impl TrainersForecast {
         // Who lives with the aggregator says nothing that crosses.
         let afar: Vec<usize> = (0..trainers).filter(|trainer| Some(*trainer) != hosted).collect();
         stages.iter().for_each(|stage| forecast_stage(stage, &afar, &mut books));
-        let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
-        let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
-        let (alone, position) = (plan.clone().alone(), Position::default());
-        let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
-        let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
-        let mut among = Vec::new();
-        for shapes in meetings.exchanging {
-            let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
-            forecast_exchanges(&forecast, shapes, &mut book)?;
-            if of.halo == TrainersHalo::Stale {
-                let (first, every) = (stages.first(), of.refresh.max(1));
-                let means = first.map_or(0..0, |stage| stage.before..number(stage.means));
-                // Who comes tells the others at once.
-                let tells = |mean: &u32| first.is_some_and(|stage| stage.before == *mean) || mean.is_multiple_of(every);
-                forecast_told(&forecast, shapes, means.filter(tells), &mut book)?;
-            }
-            leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
-            for (entry, count) in book.ledger.iter() {
-                among.push((entry.round, count.framed));
-                books[rank].enter(Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
-            }
-        }
-        let evaluated = evaluated_means(plan, &stages, from);
-        let evaluator = Evaluator::of(plan, meetings.global);
-        let forecast = Forecast { plan, evaluator: &evaluator, position: &position };
-        for shapes in meetings.evaluating {
-            let mut book = Book::of_evaluations();
-            forecast_meetings(&forecast, shapes, &evaluated, &mut book)?;
-            let rank = shapes.rank as usize;
-            let crosses =
-                |peer: Rank| Some(rank.max(peer.index())) != hosted.map(|of| of + 1) || rank.min(peer.index()) > 0;
-            leaves[rank].extend(book.leaves().into_iter().filter(|leaving| crosses(leaving.to)));
-            let accounts = book.ledger.iter().filter(|(entry, _)| crosses(entry.peer));
-            accounts.for_each(|(entry, count)| books[rank].enter(entry, count));
-        }
+        let leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
+        let books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
+        let mut books = Books { books, leaves };
+        let exchanged = books.enter_exchanges(plan, meetings.exchanging, stages.first())?;
+        books.enter_evaluations((plan, meetings), &evaluated_means(plan, &stages, from), hosted)?;
+        let Books { books, leaves } = books;
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =
             largest.map_or(0, |(stage, form)| bytes_of_mean((form, taken_along(plan, stage)), afar.len(), of.interval));
-        Ok(TrainersForecast { books, is_exact, means, exchanged: among, leaves, of_mean })
+        Ok(TrainersForecast { books, is_exact, means, exchanged, leaves, of_mean })
+    }
+}
+
+/// What each will send, by rank, and what leaves it.
+struct Books {
+    books: Vec<Ledger>,
+    leaves: Vec<Vec<Leaving>>,
+}
+
+impl Books {
+    /// Enters what trainers send each other; returns the round and the bytes of each account.
+    fn enter_exchanges(
+        &mut self,
+        plan: &Plan,
+        exchanging: &[Shapes],
+        first: Option<&StageMeans>,
+    ) -> Result<Vec<(u32, u64)>> {
+        let of = plan.trainers.as_ref().expect("a plan of independent trainers");
+        let (alone, position) = (plan.clone().alone(), Position::default());
+        let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
+        let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
+        let mut exchanged = Vec::new();
+        for shapes in exchanging {
+            let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
+            forecast_exchanges(&forecast, shapes, &mut book)?;
+            if of.halo == TrainersHalo::Stale {
+                let every = of.refresh.max(1);
+                let means = first.map_or(0..0, |stage| stage.before..number(stage.means));
+                // Who comes tells the others at once.
+                let tells = |mean: &u32| first.is_some_and(|stage| stage.before == *mean) || mean.is_multiple_of(every);
+                forecast_told(&forecast, shapes, means.filter(tells), &mut book)?;
+            }
+            self.leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
+            for (entry, count) in book.ledger.iter() {
+                exchanged.push((entry.round, count.framed));
+                self.books[rank].enter(Entry { peer: Rank(entry.peer.0 + 1), ..entry }, count);
+            }
+        }
+        Ok(exchanged)
+    }
+
+    /// Enters what evaluations take that all meet for, but between the aggregator and who lives with it.
+    fn enter_evaluations(
+        &mut self,
+        (plan, meetings): (&Plan, &Meetings<'_>),
+        evaluated: &[EvaluatedMeans],
+        hosted: Option<usize>,
+    ) -> Result<()> {
+        let (evaluator, position) = (Evaluator::of(plan, meetings.global), Position::default());
+        let forecast = Forecast { plan, evaluator: &evaluator, position: &position };
+        for shapes in meetings.evaluating {
+            let (mut book, rank) = (Book::of_evaluations(), shapes.rank as usize);
+            forecast_meetings(&forecast, shapes, evaluated, &mut book)?;
+            let ends = |peer: Rank| (rank.min(peer.index()), Some(rank.max(peer.index())));
+            let crosses = |peer: Rank| ends(peer) != (0, hosted.map(|place| place + 1));
+            self.leaves[rank].extend(book.leaves().into_iter().filter(|leaving| crosses(leaving.to)));
+            let accounts = book.ledger.iter().filter(|(entry, _)| crosses(entry.peer));
+            accounts.for_each(|(entry, count)| self.books[rank].enter(entry, count));
+        }
+        Ok(())
     }
 }
 

@@ -17,8 +17,8 @@ use crate::worker::StopSignal;
 /// it with the same configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`,
 /// or all cores of the machine.
 ///
-/// Of independent trainers worker 0 is the aggregator, whose `source` need hold no part at all, and the trainer of part k
-/// is worker k + 1. Only the aggregator has the trained model then; a trainer's outcome says what it has sent.
+/// Of independent trainers worker 0 is the aggregator, whose `source` need hold no part at all, and the trainer of part
+/// k is worker k + 1. Only the aggregator has the trained model then; a trainer's outcome says what it has sent.
 ///
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.

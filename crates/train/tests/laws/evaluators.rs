@@ -1,5 +1,5 @@
-//! Means that all workers evaluate together (`schedule.evaluator = "workers"`), each for its own nodes, with an aggregator
-//! that holds no part: the same models and the same figures as of an aggregator that holds the whole graph.
+//! Means that all workers evaluate together (`schedule.evaluator = "workers"`), each for its own nodes, with an
+//! aggregator that holds no part: the same models and the same figures as of an aggregator that holds the whole graph.
 
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::edges::Edges;
@@ -126,8 +126,8 @@ fn what_evaluations_send_is_what_was_predicted_account_by_account() {
     }
 }
 
-/// The same over any transport: the aggregator, which holds no part, and each trainer in a process of its own, as far as
-/// they can tell.
+/// The same over any transport: the aggregator, which holds no part, and each trainer in a process of its own, as far
+/// as they can tell.
 fn spread(config: &Config, parts: &[Part]) -> Vec<laconic_train::error::Result<Outcome>> {
     std::thread::scope(|scope| {
         let one = |end| {

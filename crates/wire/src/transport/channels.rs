@@ -1,7 +1,7 @@
 //! Several channels over one transport, for threads of one process that speak to the same peers about different things.
 //!
-//! A frame belongs to the channel of its purpose: evaluations have one, all else has the other. Whoever looks for a frame
-//! takes in all that are here and leaves those of the other channel where its owner finds them. Nobody holds the
+//! A frame belongs to the channel of its purpose: evaluations have one, all else has the other. Whoever looks for a
+//! frame takes in all that are here and leaves those of the other channel where its owner finds them. Nobody holds the
 //! transport while it waits.
 
 use std::collections::VecDeque;

@@ -24,7 +24,8 @@ fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut,whole_graph_at\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut,\
+         whole_graph_at\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();

@@ -186,8 +186,8 @@ fn of_people(costs: &Costs) -> Vec<String> {
                 .to_owned(),
         ),
         Some(MeansEvaluator::Workers) => said.push(
-            "The aggregator holds no part. All workers evaluate each mean together, each for its own nodes; what crosses \
-             for that is listed as for evaluations."
+            "The aggregator holds no part. All workers evaluate each mean together, each for its own nodes; what \
+             crosses for that is listed as for evaluations."
                 .to_owned(),
         ),
     }

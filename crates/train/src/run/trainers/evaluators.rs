@@ -1,5 +1,5 @@
-//! Workers that evaluate means together: the aggregator, which owns no node, and each trainer's process for the nodes of its
-//! part. They have a network of their own, so that trainers go on while a mean is evaluated.
+//! Workers that evaluate means together: the aggregator, which owns no node, and each trainer's process for the nodes
+//! of its part. They have a network of their own, so that trainers go on while a mean is evaluated.
 
 use std::thread::{Scope, ScopedJoinHandle};
 

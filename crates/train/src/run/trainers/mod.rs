@@ -136,6 +136,23 @@ pub(super) enum Evaluated {
 }
 
 impl Evaluated {
+    /// Of all parts, of which these are trained on.
+    fn of(trainers: &TrainersPlan, every: &[Part], parts: &[u32]) -> Result<Evaluated> {
+        Ok(match trainers.by_workers {
+            None => Evaluated::Whole(Whole::of(every)?),
+            Some(edges) => Evaluated::Parts(evaluated_by_workers(every, parts, edges)),
+        })
+    }
+
+    /// What evaluating, and taking means of so many models, holds in memory.
+    fn memory(&self, plan: &Plan, trainers: usize) -> Memory {
+        let mut held = memory::of_aggregator(self.of_aggregator(), plan, trainers);
+        if let Evaluated::Parts(parts) = self {
+            parts[1..].iter().for_each(|part| held.add_all(&memory::of_evaluator(part, plan)));
+        }
+        held
+    }
+
     /// What the aggregator holds of it.
     fn of_aggregator(&self) -> &Part {
         match self {
@@ -194,44 +211,23 @@ fn prepare(
     let parts = with_something_to_learn(&every, dropped.clone(), &config);
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
     let class_weights = weights_among(&plan, &every, &parts);
-    let evaluated = match trainers.by_workers {
-        None => Evaluated::Whole(Whole::of(&every)?),
-        Some(edges) => Evaluated::Parts(evaluated_by_workers(&every, &parts, edges)),
-    };
+    let evaluated = Evaluated::of(&trainers, &every, &parts)?;
     let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
     unlike_epochs(&plan, &of_epoch).iter().for_each(|note| observer.noted(note));
     let mut data = Data { parts: own, evaluated };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
-    let hosted = trainers.hosted(&parts)?;
-    let is_shared = config.transport.kind != TransportKind::Processes;
+    let (hosted, is_shared) = (trainers.hosted(&parts)?, config.transport.kind != TransportKind::Processes);
     let is_here = |place: usize| is_shared || hosted == Some(place);
     let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
-    let mut held = memory::of_aggregator(data.evaluated.of_aggregator(), &plan, parts.len());
-    if let Evaluated::Parts(evaluated) = &data.evaluated {
-        evaluated[1..].iter().for_each(|part| held.add_all(&memory::of_evaluator(part, &plan)));
-    }
-    let memory = admit(&plan, (held, &here.collect::<Vec<_>>()), force, observer.as_mut())?;
-    let threads = threads_of(&config, parts.len());
-    let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
+    let memory =
+        admit(&plan, (data.evaluated.memory(&plan, parts.len()), &here.collect::<Vec<_>>()), force, observer.as_mut())?;
+    let (threads, notes) = (threads_of(&config, parts.len()), source.notes().to_vec());
+    let stop = StopSignal::of(interrupt);
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
-    let meets = trainers.halo != TrainersHalo::None;
-    let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let evaluating = match &data.evaluated {
-        Evaluated::Whole(_) => Vec::new(),
-        Evaluated::Parts(parts) => shapes_of_evaluators(parts, &plan)?,
-    };
     let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
-    let global = &data.evaluated.of_aggregator().global;
-    let meetings = Meetings { exchanging: &shapes, evaluating: &evaluating, global };
-    let forecast = TrainersForecast::of(&plan, (&of_epoch, hosted), &meetings, opening.snapshot())?;
-    for (rank, leaves) in forecast.leaves.iter().enumerate() {
-        if let Some((to, tag)) = denied(&config, leaves)? {
-            return Err(WireError::Denied { from: Rank(rank as u32), to, tag }.into());
-        }
-    }
-    let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
-    let over = StopSignal::default();
+    let forecast = forecast_of(&plan, (&of_epoch, hosted), &data, opening.snapshot())?;
+    let (plan, give_up, over) = (Arc::new(plan), StopSignal::of(abort), StopSignal::default());
     let setup = Setup {
         plan,
         trainers,
@@ -255,6 +251,30 @@ fn prepare(
     data.parts.retain(|_| places.next().is_some_and(is_here));
     let opened = opening.begin(&setup, observer)?;
     Ok((setup, data, opened))
+}
+
+/// What all will send, unless something of it may not leave.
+fn forecast_of(
+    plan: &Plan,
+    trainers: (&[u64], Option<usize>),
+    data: &Data,
+    from: Option<&Snapshot>,
+) -> Result<TrainersForecast> {
+    let meets = plan.trainers.as_ref().is_some_and(|trainers| trainers.halo != TrainersHalo::None);
+    let exchanging = if meets { shapes_among(&data.parts, plan)? } else { Vec::new() };
+    let evaluating = match &data.evaluated {
+        Evaluated::Whole(_) => Vec::new(),
+        Evaluated::Parts(parts) => shapes_of_evaluators(parts, plan)?,
+    };
+    let global = &data.evaluated.of_aggregator().global;
+    let meetings = Meetings { exchanging: &exchanging, evaluating: &evaluating, global };
+    let forecast = TrainersForecast::of(plan, trainers, &meetings, from)?;
+    for (rank, leaves) in forecast.leaves.iter().enumerate() {
+        if let Some((to, tag)) = denied(&plan.config, leaves)? {
+            return Err(WireError::Denied { from: Rank(rank as u32), to, tag }.into());
+        }
+    }
+    Ok(forecast)
 }
 
 /// What classes count for over all trainers, of these parts.

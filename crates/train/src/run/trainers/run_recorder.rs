@@ -1,14 +1,15 @@
 //! The aggregator's run recorder: what it writes down, and what it remembers to sum up in the end.
 
+mod lanes;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use laconic_wire::{Count, Entry, PerKind, Rank};
 
-use crate::averaging::lane::{self, Doing, Span};
+use crate::averaging::lane::Span;
 use crate::averaging::{Kept, Leave, Model, Noted, Reached, Watch};
 use crate::config::MeansEvaluator;
 use crate::error::Result;
@@ -17,8 +18,6 @@ use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
 use crate::fit::stages::Trained;
 use crate::plan::Plan;
-use crate::record::aside::write_aside;
-use crate::record::claim::LANES;
 use crate::record::ledger::PartFile;
 use crate::record::observer::Stand;
 use crate::record::recorder::FolderRecorder;
@@ -315,34 +314,6 @@ impl RunRecorder {
         self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), PerKind::default()))
     }
 
-    /// What trainers did in a stage, by its clock.
-    pub fn note_lanes(&mut self, lanes: &[Vec<Span>]) {
-        for ((trainer, lane), all) in self.trainers.iter_mut().zip(lanes).zip(&mut self.lanes) {
-            let since = |at: &Duration| at.saturating_sub(self.begun);
-            for (doing, from, to) in lane {
-                let seconds = since(to).saturating_sub(since(from)).as_secs_f64();
-                match doing {
-                    Doing::Working => trainer.working_seconds += seconds,
-                    Doing::Averaging => trainer.averaging_seconds += seconds,
-                    Doing::Stalled => trainer.stalled_seconds += seconds,
-                    Doing::Absent => trainer.absent_seconds += seconds,
-                }
-            }
-            let start = self.before + self.resumed;
-            let spans = lane.iter().map(|(doing, from, to)| (*doing, start + since(from), start + since(to)));
-            all.extend(spans.filter(|(_, from, to)| from < to));
-            lane::bound(all, lane::SPANS_MAX);
-        }
-    }
-
-    /// The same where it is known how many steps they took.
-    pub fn note_played(&mut self, lanes: &[Vec<Span>], steps: &[u64]) {
-        self.note_lanes(lanes);
-        for (index, steps) in steps.iter().enumerate() {
-            self.trainers[index].steps = self.known_steps(index).max(self.trainers[index].steps + steps);
-        }
-    }
-
     /// Steps of a trainer that have entered means.
     fn known_steps(&self, trainer: usize) -> u64 {
         let of_stage = self.progress.averaged.as_ref().and_then(|averaged| averaged.steps.get(trainer));
@@ -355,21 +326,6 @@ impl RunRecorder {
         for (index, leave) in leaves.iter().enumerate() {
             self.trainers[index].steps = self.known_steps(index).max(leave.map_or(0, |leave| leave.steps));
         }
-    }
-
-    /// Writes down what each trainer did when.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write_lanes(&self, out: &Path) -> Result<()> {
-        let mut text = format!("{}\n", lane::CSV_HEADER);
-        for (part, lane) in self.parts.iter().zip(&self.lanes) {
-            for (doing, from, to) in lane {
-                let (doing, from, to) = (doing.name(), from.as_secs_f64(), to.as_secs_f64());
-                let _ = writeln!(text, "{part},{doing},{from:.6},{to:.6}");
-            }
-        }
-        write_aside(&out.join(LANES), text.as_bytes())
     }
 
     /// The run's averaging in figures; `ending` in words.

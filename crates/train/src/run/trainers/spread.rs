@@ -1,26 +1,30 @@
-//! Trainers whose workers hold one part each and speak over any transport: rank 0 is the aggregator, which holds none, and
-//! the trainers of the parts stand behind it.
+//! Trainers whose workers hold one part each and speak over any transport: rank 0 is the aggregator, which holds none,
+//! and the trainers of the parts stand behind it.
 //!
 //! All start together: they agree on what they run, add up what only the owner of a part knows (steps of its epochs,
-//! training nodes of each class), find whose rows whose edges need, and tell worker 0 the shapes that its forecast is made
-//! from. Then the aggregator leads, trainers train, and at the end each trainer says what it has sent to others.
+//! training nodes of each class), find whose rows whose edges need, and tell worker 0 the shapes that its forecast is
+//! made from. Then the aggregator leads, trainers train, and at the end each trainer says what it has sent to others.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use laconic_graph::part::Part;
-use laconic_wire::{Channels, Count, Entry, Kind, Ledger, Metered, Rank, Transport, WireError, collectives};
+use laconic_wire::{
+    Channel, Channels, Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Transport, WireError, collectives,
+};
 
 use super::close::{Closing, Traffic, close};
 use super::evaluators::AtAggregator;
 use super::local_trainers::LoneWorker;
-use super::on_threads::{Besides, Presided, beside_evaluator, preside};
+use super::on_threads::{Besides, Presided, beside_evaluator, preside, train};
 use super::server::AggregatorServer;
 use super::{Opening, Setup};
 use crate::config::{Config, EvaluationEdges, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
+use crate::fit::progress::Snapshot;
 use crate::fit::stages::Trained;
 use crate::forecast::contents::denied;
 use crate::forecast::memory;
@@ -37,8 +41,9 @@ use crate::worker::agree::{agree, forecast_agree};
 use crate::worker::class_weights::{class_weights_of, count_classes};
 use crate::worker::evaluate::Scores;
 
-/// Runs what this process is, the aggregator at rank 0 or the trainer of a part, one of `alike` processes on its machine
-/// with so many threads. Only the aggregator has a summary and the trained model; a trainer ends with what it has sent.
+/// Runs what this process is, the aggregator at rank 0 or the trainer of a part, one of `alike` processes on its
+/// machine with so many threads. Only the aggregator has a summary and the trained model; a trainer ends with what it
+/// has sent.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, the aggregator is gone, or too few trainers are left.
@@ -158,10 +163,13 @@ struct Met {
     evaluator: LoneWorker,
     trainer: Option<LoneWorker>,
     /// The run's folder, at the aggregator.
-    opening: Option<(Opening, Box<dyn crate::record::observer::Observer>)>,
+    opening: Option<(Opening, Watches)>,
     /// What each trainer was predicted to send besides what the aggregator sees.
     besides: Vec<Ledger>,
 }
+
+/// Who watches a run.
+type Watches = Box<dyn crate::record::observer::Observer>;
 
 impl Met {
     fn new(
@@ -177,13 +185,13 @@ impl Met {
         let (rank, size) = (start.rank(), start.size());
         let own = Own::of(&members, config, &mut source, (rank, size))?;
         source.add_note(own.plan.check_weights(std::slice::from_ref(&own.part))?);
-        let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
+        let is_first = rank == Rank(0);
+        let mut observer = if is_first { observer } else { Box::new(Silent) };
         source.notes().iter().for_each(|note| observer.noted(note));
         let evaluated = own.evaluates_on(rank, size);
         let memory = own.admit(&evaluated, (alike, force), &mut |warning| observer.warned(warning))?;
         agree(&mut start, Identity::of(&own.plan, &own.part.global)?, &own.part)?;
-        let Known { of_epoch, class_weights, memory: of_all } = own.add_up(&mut start, memory)?;
-        let is_first = rank == Rank(0);
+        let known = own.add_up(&mut start, memory)?;
         let process = Process {
             out: out.filter(|_| is_first),
             resume: resume && is_first,
@@ -196,24 +204,39 @@ impl Met {
             notes: source.notes().to_vec(),
         };
         let Own { plan, trainers, config, parts, part, trains_on } = own;
-        let (give_up, over) = (StopSignal::of(abort), StopSignal::default());
-        let forecast = TrainersForecast::unknown(size);
-        let plan = Arc::new(plan);
-        let mut setup = Setup {
-            plan,
+        let setup = Setup {
+            plan: Arc::new(plan),
             trainers,
             parts,
             hosted: None,
             config,
-            of_epoch,
-            class_weights,
+            of_epoch: known.of_epoch,
+            class_weights: known.class_weights,
             process,
-            forecast,
-            memory: of_all,
-            give_up,
-            over,
+            forecast: TrainersForecast::unknown(size),
+            memory: known.memory,
+            give_up: StopSignal::of(abort),
+            over: StopSignal::default(),
         };
-        let end = |mut channel: laconic_wire::Channel| -> Box<dyn Transport> {
+        Starting { setup, start, part, trains_on: trains_on.map(|(part, _)| part) }.meet(channels, evaluated, observer)
+    }
+}
+
+/// A process that knows what all run, and is to meet the others for it.
+struct Starting {
+    setup: Setup,
+    start: Metered,
+    part: Part,
+    trains_on: Option<Part>,
+}
+
+impl Starting {
+    /// Meets the others for evaluations, and as a trainer for what trainers exchange; then makes the forecast. Who gets
+    /// through this knows that nobody has refused.
+    fn meet(self, channels: &Channels, evaluated: Part, observer: Watches) -> Result<Met> {
+        let Starting { mut setup, mut start, part, trains_on } = self;
+        let rank = start.rank();
+        let end = |mut channel: Channel| -> Box<dyn Transport> {
             channel.end_mut().set_deadline(setup.config.start_deadline());
             setup.give_up.flags().into_iter().for_each(|flag| channel.add_interrupt(flag));
             Box::new(channel)
@@ -222,29 +245,28 @@ impl Met {
         let meets = setup.trainers.halo != TrainersHalo::None;
         let mut trainer = match trains_on {
             None => None,
-            Some((part, _)) => {
+            Some(part) => {
                 let exchange = meets.then(|| end(channels.work().among_those_from(Rank(1))));
                 Some(LoneWorker::trainer(&setup, part, exchange)?)
             }
         };
         let shapes = Gathered::of(&mut start, &evaluator, trainer.as_ref().filter(|_| meets), meets)?;
+        let is_first = rank == Rank(0);
         let opening = is_first.then(|| Opening::new(&setup.plan, &setup.process, &part)).transpose()?;
         let snapshot = opening.as_ref().and_then(Opening::snapshot);
-        let of_plan = (&*setup.plan, &setup.of_epoch[..]);
-        let besides;
-        (setup.forecast, besides) = shapes.forecast(of_plan, &part, snapshot, start.size())?;
-        if let Some((to, tag)) =
-            setup.forecast.leaves.get(rank.index()).map_or(Ok(None), |own| denied(&setup.config, own))?
-        {
+        let (forecast, besides) = shapes.forecast((&setup.plan, &setup.of_epoch), &part, snapshot, start.size())?;
+        setup.forecast = forecast;
+        let own = setup.forecast.leaves.get(rank.index()).map_or(&[][..], |own| own);
+        if let Some((to, tag)) = denied(&setup.config, own)? {
             return Err(start.keep_back(to, tag).into());
         }
-        // Who gets through this knows that nobody has refused.
         collectives::barrier(&mut start, Step::TrainerFacts.tag(1))?;
         let deadline = setup.config.deadline();
         start.end_mut().set_deadline(deadline);
         evaluator.set_deadline(deadline);
         trainer.iter_mut().for_each(|trainer| trainer.set_deadline(deadline));
-        Ok(Met { setup, start, evaluator, trainer, opening: opening.map(|opening| (opening, observer)), besides })
+        let opening = opening.map(|opening| (opening, observer));
+        Ok(Met { setup, start, evaluator, trainer, opening, besides })
     }
 }
 
@@ -312,7 +334,7 @@ impl Gathered {
         &self,
         (plan, of_epoch): (&Plan, &[u64]),
         part: &Part,
-        snapshot: Option<&crate::fit::progress::Snapshot>,
+        snapshot: Option<&Snapshot>,
         size: usize,
     ) -> Result<(TrainersForecast, Vec<Ledger>)> {
         let global = &part.global;
@@ -342,7 +364,7 @@ impl Gathered {
 
 /// The accounts of a ledger without what another, all of which is in it, has in them.
 fn without(ledger: &Ledger, less: &Ledger) -> Ledger {
-    let less: std::collections::BTreeMap<Entry, Count> = less.iter().collect();
+    let less: BTreeMap<Entry, Count> = less.iter().collect();
     let mut rest = Ledger::new();
     for (entry, count) in ledger.iter() {
         let of = less.get(&entry).copied().unwrap_or_default();
@@ -409,13 +431,11 @@ fn follow(met: Met, channels: &Channels) -> Result<Outcome> {
     setup.give_up.flags().into_iter().for_each(|flag| work.add_interrupt(flag));
     let place = rank.index() - 1;
     let Besides { models, exchanged, evaluations } =
-        beside_evaluator(&setup, place, Some(move || Ok(evaluator)), || {
-            super::on_threads::train(&setup, trainer, Box::new(work))
-        })?;
+        beside_evaluator(&setup, place, Some(move || Ok(evaluator)), || train(&setup, trainer, Box::new(work)))?;
     let mut sent = start.sent().clone();
     sent.add_times(&exchanged, 1);
     sent.add_times(&evaluations, 1);
-    let mut frame = laconic_wire::Frame::new(Step::TrainerSent.tag(0), start.buffer());
+    let mut frame = Frame::new(Step::TrainerSent.tag(0), start.buffer());
     totals(&sent, size).iter().for_each(|value| frame.payload_mut().extend(value.to_le_bytes()));
     start.send(Rank(0), frame)?;
     sent.add_times(&models, 1);
@@ -466,7 +486,7 @@ fn from_totals(bytes: &[u8], rank: Rank, size: usize) -> Option<Ledger> {
         if counts.iter().any(|count| *count > u64::MAX >> 16) || (peer == rank && count != Count::default()) {
             return None;
         }
-        let direction = laconic_wire::Direction::Forward;
+        let direction = Direction::Forward;
         ledger.enter(Entry { round: 0, peer, kind, layer: 0, direction }, count);
     }
     Some(ledger)
