@@ -32,9 +32,9 @@ impl Evaluator {
 /// Who evaluates means in the aggregator's process.
 pub(super) enum AtAggregator {
     /// The aggregator alone.
-    Alone(super::Whole),
+    Alone(Box<super::Whole>),
     /// It says what is to be evaluated, and the others do it with it.
-    Asks(Evaluator),
+    Asks(Box<Evaluator>),
     /// The same, which has met the others already.
     Started(Box<LoneWorker>),
 }
@@ -46,7 +46,7 @@ impl AtAggregator {
     /// If a part cannot be read as one, or another evaluator does not answer.
     pub fn start(self, setup: &Setup) -> Result<LoneWorker> {
         match self {
-            AtAggregator::Alone(whole) => LoneWorker::judge(setup, whole),
+            AtAggregator::Alone(whole) => LoneWorker::judge(setup, *whole),
             AtAggregator::Asks(own) => own.start(setup),
             AtAggregator::Started(lone) => Ok(*lone),
         }
@@ -70,7 +70,7 @@ pub(super) fn all_here(setup: &Setup, evaluated: Evaluated) -> (AtAggregator, Ve
     let of = |(part, end)| Evaluator { part, end: Box::new(end) as Box<dyn Transport> };
     let mut all = parts.into_iter().zip(ends).map(of);
     let first = all.next().expect("the aggregator has a part, if an empty one");
-    (AtAggregator::Asks(first), all.map(Some).collect())
+    (AtAggregator::Asks(Box::new(first)), all.map(Some).collect())
 }
 
 /// Evaluates what the aggregator says, stage by stage; returns what was sent for it.

@@ -130,7 +130,7 @@ pub(super) struct Data {
 /// What means are evaluated on.
 pub(super) enum Evaluated {
     /// By the aggregator, on the whole graph.
-    Whole(Whole),
+    Whole(Box<Whole>),
     /// By all workers together: the part of each in the order of ranks, the first of which, the aggregator's, is empty.
     Parts(Vec<Part>),
 }
@@ -139,7 +139,7 @@ impl Evaluated {
     /// Of all parts, of which these are trained on.
     fn of(trainers: &TrainersPlan, every: &[Part], parts: &[u32]) -> Result<Evaluated> {
         Ok(match trainers.by_workers {
-            None => Evaluated::Whole(Whole::of(every)?),
+            None => Evaluated::Whole(Box::new(Whole::of(every)?)),
             Some(edges) => Evaluated::Parts(evaluated_by_workers(every, parts, edges)),
         })
     }
