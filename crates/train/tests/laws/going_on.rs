@@ -25,9 +25,11 @@ const BY_STEP: &[&str] = &[
 /// Rates, batches, dropout, sampled negatives and corrections all go by the step.
 #[test]
 fn a_run_that_lost_its_aggregator_ends_as_one_that_did_not() {
-    let more: [&[&str]; 2] = [
+    let more: [&[&str]; 4] = [
         &["schedule.kind=llcg", "schedule.corrections=2"],
         &["schedule.halo=frozen", "batch.size=7", "batch.redraw=2"],
+        &["schedule.evaluator=workers", "train.eval_every=2"],
+        &["schedule.evaluator=workers", "schedule.halo=frozen"],
     ];
     for keys in KINDS.iter().chain(&more).filter(|keys| !keys.contains(&"schedule.halo=stale")) {
         let all = [keys, BY_STEP].concat();
