@@ -135,10 +135,17 @@ fn a_page_of_the_plan_names_sites_columns_and_how_often() {
     let text = read("page.md");
     assert!(text.contains("Features never leave their owner") && text.contains("predictions about persons"), "{text}");
     assert!(!text.contains("aggregator"), "{text}");
-    // Independent trainers send models alone, to one who has all data to judge them by.
-    place.json("plan run.toml --out page.md --force --set schedule.kind=averaging");
-    let text = read("page.md");
-    for word in ["Features never leave their owner", "has to have the data of all"] {
-        assert!(text.contains(word), "{word}: {text}");
+    // Independent trainers send models alone, to one who has all data to evaluate them by; or all evaluate them
+    // together, over the edges between parts or not.
+    for (keys, words) in [
+        ("--set schedule.evaluator=aggregator", ["Features never leave their owner", "has to have the data of all"]),
+        ("", ["for evaluations: features of", "The aggregator holds no part"]),
+        ("--set schedule.evaluate=local", ["Features never leave their owner", "The aggregator holds no part"]),
+    ] {
+        place.json(&format!("plan run.toml --out page.md --force --set schedule.kind=averaging {keys}"));
+        let text = read("page.md");
+        for word in words {
+            assert!(text.contains(word), "{keys}: {word}: {text}");
+        }
     }
 }

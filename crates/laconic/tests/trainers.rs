@@ -114,6 +114,11 @@ fn from_a_folder_of_parts_workers_evaluate_means_and_processes_have_the_bits_of_
             assert_eq!((&bytes["total"], &bytes["total"]), (&bytes["predicted"], &bytes["received"]), "{keys}");
         }
     }
+    for keys in ["", "--set schedule.halo=frozen", "--set schedule.evaluate=local"] {
+        let plan = place.json(&format!("plan run.toml --set transport.kind=processes {keys}"));
+        let run = place.json(&format!("train run.toml --out planned --set transport.kind=processes {keys}"));
+        assert_eq!(plan["bytes"], run["bytes"]["total"], "{keys}");
+    }
     let whole = place.json("train run.toml --out whole --set schedule.evaluator=aggregator");
     let workers = place.json("train run.toml --out workers");
     assert_eq!(whole["parameters"]["digest"], workers["parameters"]["digest"]);

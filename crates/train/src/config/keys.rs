@@ -193,8 +193,8 @@ keys! {
         aggregator's process: nothing crosses between the two (own)",
     "schedule.evaluator": "averaging, psgd_pa: who evaluates means, the aggregator (it holds the whole graph) or the \
         workers (each for its own nodes) (workers for a folder of parts, else aggregator)",
-    "schedule.evaluate": "evaluator = workers: over which edges, halo (rows of other workers' nodes cross for it) or \
-        local (those between own nodes; only counts cross) (halo)",
+    "schedule.evaluate": "averaging, psgd_pa: over which edges workers evaluate means, halo (all; rows of other \
+        workers' nodes cross for it) or local (those between own nodes; only counts cross) (halo)",
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",
     "averaging.drop": "parts whose trainers never start, as if they had failed ([])",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \

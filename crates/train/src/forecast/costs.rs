@@ -9,6 +9,7 @@ use laconic_wire::{Kind, Ledger, Rank, Row};
 
 use super::book::Book;
 use super::contents::Leaving;
+use super::spread::{forecast_end, forecast_start};
 use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
 use super::trained::{
     evaluated_by_workers, shapes_among, shapes_of_evaluators, trained, unlike_epochs, with_something_to_learn,
@@ -17,7 +18,7 @@ use super::trained::{
 use super::trainers::{Meetings, TrainersForecast};
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
-use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TrainersHalo};
+use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TrainersHalo, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
 use crate::plan::{LinkSets, Members, Plan, RankedAmong, TrainersPlan};
@@ -248,7 +249,8 @@ fn costs_of_trainers(
     let evaluating = if trainers.by_workers.is_some() { shapes_of_evaluators(&evaluated, plan)? } else { Vec::new() };
     let global = &evaluated[0].global;
     let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
-    let forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
+    let mut forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
+    enter_start_and_end(plan, &meetings, &mut forecast.books);
     let held = Held { trained: &own, evaluated: &evaluated };
     let workers = workers_of_trainers(plan, held, &meetings, forecast.books);
     let is_known = !forecast.means.is_empty();
@@ -283,6 +285,23 @@ fn costs_of_trainers(
     })
 }
 
+/// Enters what processes that hold one part each tell each other besides.
+fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, books: &mut [Ledger]) {
+    let has_processes = matches!(plan.config.transport.kind, TransportKind::Processes | TransportKind::Mpi);
+    if meetings.evaluating.is_empty() || !has_processes {
+        return;
+    }
+    let size = books.len();
+    for (rank, book) in Rank::all(size).zip(books) {
+        let evaluating = meetings.evaluating[rank.index()].to_bytes().len();
+        let of_trainer = rank.index().checked_sub(1).and_then(|place| meetings.exchanging.get(place));
+        let exchanging = of_trainer.map_or(0, |shapes| shapes.to_bytes().len());
+        let told = if meetings.exchanging.is_empty() { vec![evaluating] } else { vec![evaluating, exchanging] };
+        forecast_start((plan, size - 1), (rank, size), &told, book);
+        forecast_end((rank, size), book);
+    }
+}
+
 /// What trainers and their aggregator hold.
 struct Held<'a> {
     trained: &'a [Part],
@@ -314,7 +333,9 @@ fn workers_of_trainers(
                 *own = PeerRows { send: own.send.max(met.send), receive: own.receive.max(met.receive) };
             };
             links.iter_mut().zip(&met.links).for_each(more);
-            memory.add_all(&memory::of_evaluator(part, plan));
+            if rank > 0 {
+                memory.add_all(&memory::of_evaluator(part, plan));
+            }
         }
         workers.push((Shapes { rank, links, ..outline }, ledger, memory.total()));
     }

@@ -13,6 +13,7 @@ pub mod links;
 pub mod memory;
 mod passes;
 mod room;
+pub mod spread;
 pub mod stages;
 pub mod traffic;
 pub mod trained;

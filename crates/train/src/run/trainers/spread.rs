@@ -28,6 +28,7 @@ use crate::fit::progress::Snapshot;
 use crate::fit::stages::Trained;
 use crate::forecast::contents::denied;
 use crate::forecast::memory;
+use crate::forecast::spread::{COUNTS, facts_len, forecast_end, forecast_start, totals_len};
 use crate::forecast::trained::trained;
 use crate::forecast::trainers::{Meetings, TrainersForecast};
 use crate::plan::identity::Identity;
@@ -37,7 +38,7 @@ use crate::run::options::{Options, Outcome};
 use crate::run::session::{Process, at_start};
 use crate::run::source::Source;
 use crate::worker::StopSignal;
-use crate::worker::agree::{agree, forecast_agree};
+use crate::worker::agree::agree;
 use crate::worker::class_weights::{class_weights_of, count_classes};
 use crate::worker::evaluate::Scores;
 
@@ -297,11 +298,6 @@ impl Own {
     }
 }
 
-/// How many numbers all say of themselves, of so many trainers and their aggregator.
-fn facts_len(plan: &Plan, trainers: usize) -> usize {
-    2 * trainers + 1 + plan.class_counts
-}
-
 /// The shapes of all, and how many bytes it took each to tell them.
 struct Gathered {
     evaluating: Vec<Shapes>,
@@ -345,18 +341,10 @@ impl Gathered {
         let mut besides = Vec::with_capacity(size);
         for (rank, models) in Rank::all(size).zip(&models.books) {
             let book = &mut all.books[rank.index()];
-            forecast_agree(rank, size, book);
-            let facts = facts_len(plan, of_epoch.len());
-            collectives::forecast_all_reduce_f64(book, Step::TrainerFacts.tag(0), size, rank, facts);
-            for (number, told) in self.told.iter().enumerate() {
-                let tag = Step::Shapes.of_exchange(0, number);
-                collectives::forecast_all_gather(book, tag, size, rank, told[rank.index()]);
-            }
-            collectives::forecast_barrier(book, Step::TrainerFacts.tag(1), size, rank);
+            let told: Vec<usize> = self.told.iter().map(|told| told[rank.index()]).collect();
+            forecast_start((plan, of_epoch.len()), (rank, size), &told, book);
             besides.push(without(book, models));
-            if rank != Rank(0) {
-                book.record(Step::TrainerSent.tag(0), Rank(0), totals_len(size));
-            }
+            forecast_end((rank, size), book);
         }
         Ok((all, besides))
     }
@@ -451,13 +439,6 @@ fn follow(met: Met, channels: &Channels) -> Result<Outcome> {
     };
     let plan = Arc::clone(&setup.plan);
     Ok(Outcome { rank: rank.0, plan, trained, sent, received: Ledger::new(), predicted, summary: None })
-}
-
-const COUNTS: usize = 3;
-
-/// Bytes that the totals of one of so many workers take.
-fn totals_len(size: usize) -> usize {
-    size_of::<u64>() * COUNTS * Kind::ALL.len() * size
 }
 
 /// What was sent to each worker, of each kind: frames, bytes of payload and with framing.
