@@ -45,6 +45,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "train.part_figures",
         "schedule.hand_on",
         "schedule.limit",
+        "schedule.evaluator",
         "averaging.drop",
         "transport.fault",
         "transport.speeds",
