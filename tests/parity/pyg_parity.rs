@@ -169,7 +169,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
     let dataset = Dataset {
         name: "case".to_owned(),
         graph: graph(nodes, &edges, relations)?,
-        features: Features::Dense { columns, values: x.values },
+        features: Features::Dense { columns, values: x.values.into() },
         labels: Labels::Single { classes, values: labels },
         splits: vec![Split { roles }],
         ids: Ids::Row,

@@ -167,7 +167,7 @@ pub fn transpose(graph: &Graph) -> Graph {
         offsets[s as usize + 1] += 1;
     }
     prefix_sums(&mut offsets);
-    let mut sources = vec![0u32; graph.edges()];
+    let mut sources = laconic_array::zeros::<u32>(graph.edges());
     let mut data = graph.data.blank(graph.edges());
     for row in 0..nodes {
         for edge in graph.in_edges(row) {
@@ -218,7 +218,7 @@ fn union(a: &Graph, b: &Graph) -> Graph {
         offsets[row + 1] = offsets[row] + count;
     }
     let edges = offsets[nodes] as usize;
-    let mut sources = Vec::with_capacity(edges);
+    let mut sources = laconic_array::with_capacity(edges);
     let mut data = a.data.like(edges);
     for row in 0..nodes {
         merge_rows((a, b), row, |i, j| {

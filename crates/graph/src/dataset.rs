@@ -1,5 +1,7 @@
 //! A whole dataset in memory: graph, features, labels, splits and the user's own ids.
 
+use laconic_array::Array;
+
 use crate::about::About;
 use crate::error::{GraphError, Result};
 use crate::exact::{Exact, ExactColumn};
@@ -41,7 +43,7 @@ impl Dataset {
     /// use laconic_graph::dataset::{Dataset, Features, Labels, Split};
     /// use laconic_graph::graph::Graph;
     /// let path = Graph::from_edges(3, &[(0, 1), (1, 0), (1, 2), (2, 1)])?;
-    /// let features = Features::Dense { columns: 2, values: vec![0.0; 6] };
+    /// let features = Features::Dense { columns: 2, values: vec![0.0; 6].into() };
     /// let labels = Labels::Single { classes: 2, values: vec![0, 1, -1] };
     /// let split = Split { roles: vec![Split::TRAIN, Split::VAL, 0] };
     /// let dataset = Dataset::new("path", path, features, labels, vec![split])?;
@@ -117,7 +119,7 @@ pub enum Features {
         /// Number of columns.
         columns: usize,
         /// The values, row after row.
-        values: Vec<f32>,
+        values: Array<f32>,
     },
     /// Compressed sparse rows, columns ascending within a row.
     Sparse {
@@ -133,6 +135,24 @@ pub enum Features {
 }
 
 impl Features {
+    /// [`Features::stored`] for changing. Values of a file or of another program are copied first.
+    pub fn stored_mut(&mut self) -> &mut [f32] {
+        match self {
+            Features::None => &mut [],
+            Features::Dense { values, .. } => values,
+            Features::Sparse { values, .. } => values,
+        }
+    }
+
+    /// The values that are stored: all of them if dense, those that are not 0 if sparse.
+    pub fn stored(&self) -> &[f32] {
+        match self {
+            Features::None => &[],
+            Features::Dense { values, .. } => values,
+            Features::Sparse { values, .. } => values,
+        }
+    }
+
     /// The number of columns; 0 without features.
     pub fn columns(&self) -> usize {
         match self {
@@ -343,7 +363,9 @@ mod tests {
         assert_eq!(crate::digest::digest(&made.with_ids(ids).unwrap()), crate::digest::digest(&sound()));
         // Not finite is a finding, not a refusal: readers take such features.
         let values = vec![f32::NAN, 0.0];
-        assert!(Dataset { features: Features::Dense { columns: 1, values }, ..sound() }.checked().is_ok());
+        assert!(
+            Dataset { features: Features::Dense { columns: 1, values: values.into() }, ..sound() }.checked().is_ok()
+        );
     }
 
     #[test]
@@ -363,9 +385,9 @@ mod tests {
             ("sources: expected ascending sources", &|d| d.graph = Graph::new(vec![0, 2, 2], vec![1, 0])),
             ("weights: expected 2 values, found 1", &|d| d.graph.data.weights = Some(vec![1.0])),
             ("features: expected 4 values, found 5", &|d| {
-                d.features = Features::Dense { columns: 2, values: vec![0.0; 5] };
+                d.features = Features::Dense { columns: 2, values: vec![0.0; 5].into() };
             }),
-            ("features: expected", &|d| d.features = Features::Dense { columns: usize::MAX, values: vec![] }),
+            ("features: expected", &|d| d.features = Features::Dense { columns: usize::MAX, values: vec![].into() }),
             ("features_offsets: expected 3 values, found 4", &|d| d.features = sparse(&[0, 1, 2, 3], &[0, 1, 2], 3)),
             ("features_offsets: expected to run", &|d| d.features = sparse(&[0, 1, 2], &[0, 1, 2], 3)),
             ("features_offsets: expected ascending", &|d| d.features = sparse(&[0, 4, 3], &[0, 1, 2], 3)),

@@ -1,17 +1,11 @@
 //! How much memory there is for this process, and what it gives back.
 #![allow(unsafe_code)]
 
-pub(crate) mod arrays;
 mod left;
-mod lines;
-mod places;
 #[cfg(unix)]
-mod shrunk;
-mod watched;
+pub(crate) mod shrunk;
 
 pub use left::{Left, left};
-pub use lines::Lines;
-pub use watched::changed_file;
 
 /// The bytes that this process may still ask for before the system ends it or refuses: the less of what all that share
 /// the machine may, and what it may itself ([`left`]).
@@ -38,11 +32,6 @@ pub fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
-}
-
-/// Whether these values are a map of a file, of which memory holds no more than what was looked at lately.
-pub fn is_in_file<T>(values: &[T]) -> bool {
-    arrays::is_map(values.as_ptr().cast())
 }
 
 /// Pieces of this size stand apart, in bytes: larger than what comes and goes with every batch, smaller than rows of

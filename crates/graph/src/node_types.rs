@@ -119,7 +119,7 @@ mod tests {
 
     /// Two types, of two columns and of none, in turns.
     fn sample() -> (Vec<TypedNodes>, Vec<u16>) {
-        let people = Features::Dense { columns: 2, values: vec![1.0, 0.0, 2.0, 3.0] };
+        let people = Features::Dense { columns: 2, values: vec![1.0, 0.0, 2.0, 3.0].into() };
         let columns = vec!["age".to_owned(), "size".to_owned()];
         let people = TypedNodes { name: "person".to_owned(), features: people, columns };
         let shops = TypedNodes { name: "shop".to_owned(), features: Features::None, columns: Vec::new() };
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn features_without_types_are_put_apart_and_beside_each_other() {
-        let features = Features::Dense { columns: 1, values: vec![5.0, 6.0, 7.0] };
+        let features = Features::Dense { columns: 1, values: vec![5.0, 6.0, 7.0].into() };
         let types = apart(&features, &[], &[1, 0, 1], vec!["a".to_owned(), "b".to_owned()]);
         let (features, ..) = beside(&types, &[1, 0, 1]);
         let (offsets, indices) = (vec![0, 2, 4, 6], vec![2, 3, 0, 1, 2, 3]);

@@ -136,7 +136,7 @@ impl Order {
     pub fn destinations(&self, edges: &Edges<u32>) -> Edges<u32> {
         let mut moved = Edges {
             offsets: Vec::with_capacity(edges.offsets.len()),
-            sources: Vec::with_capacity(edges.sources.len()),
+            sources: laconic_array::with_capacity(edges.sources.len()),
             data: edges.data.like(edges.edges()),
         };
         moved.offsets.push(0);

@@ -296,8 +296,8 @@ mod tests {
 
     fn features() -> impl Strategy<Value = Features> {
         let value = -4.0f32..4.0;
-        let dense =
-            prop::collection::vec(value.clone(), 7 * 3).prop_map(|values| Features::Dense { columns: 3, values });
+        let dense = prop::collection::vec(value.clone(), 7 * 3)
+            .prop_map(|values| Features::Dense { columns: 3, values: values.into() });
         let sparse = prop::collection::vec(prop::collection::btree_map(0u32..9, value, 0..5), 7).prop_map(|rows| {
             let mut offsets = vec![0u64];
             offsets.extend(rows.iter().scan(0, |end, row| {

@@ -18,15 +18,10 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use laconic_graph::memory::Lines;
 use laconic_nn::kernels::dispatch::Instructions;
 use laconic_train::TrainError;
 
 use command::{Command, STOPPED};
-
-/// Rows of many nodes begin where a line of the cache begins.
-#[global_allocator]
-static MEMORY: Lines = Lines;
 
 /// The exit code of a command line or configuration that cannot be used.
 const USAGE: u8 = 2;

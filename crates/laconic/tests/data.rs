@@ -66,7 +66,7 @@ fn an_edge_list_with_text_ids_keeps_them() {
     let dataset = read(&place.path("friends.npz"), &ReadOptions::default()).unwrap();
     assert_eq!(dataset.ids, Ids::Strings(["dan", "ann", "cem", "bob"].map(str::to_owned).to_vec()));
     assert_eq!(dataset.labels, Labels::Single { classes: 2, values: vec![1, 0, 1, 0] });
-    assert_eq!(dataset.features, Features::Dense { columns: 1, values: vec![30.0, 20.0, 50.0, 40.0] });
+    assert_eq!(dataset.features, Features::Dense { columns: 1, values: vec![30.0, 20.0, 50.0, 40.0].into() });
     assert_eq!(dataset.splits[0].roles, [Split::TRAIN, Split::VAL, Split::TEST, Split::TRAIN]);
     // dan → ann, bob → cem, ann → bob.
     assert_eq!(dataset.graph.sources, [0, 3, 1]);

@@ -84,7 +84,7 @@ fn part(index: u32, source: u64) -> Part {
         edges: laconic_graph::edges::Edges::new(vec![0, 1, 1], vec![source]),
         left_out: Vec::new(),
         negatives: None,
-        features: Features::Dense { columns: 1, values: vec![1.0, 2.0] },
+        features: Features::Dense { columns: 1, values: vec![1.0, 2.0].into() },
         labels: Labels::Single { classes: 2, values: vec![0, 1] },
         roles: vec![Split::TRAIN; 2],
         ids: Ids::Row,

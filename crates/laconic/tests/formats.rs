@@ -101,7 +101,10 @@ fn arcs(dataset: &Dataset) -> Vec<(u32, u32)> {
 fn is_the_graph(got: &Dataset) {
     assert_eq!((got.graph.nodes(), arcs(got)), (4, vec![(0, 1), (1, 2)]));
     assert_eq!(got.graph.data.weights, Some(vec![0.5, 2.0]));
-    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0] });
+    assert_eq!(
+        got.features,
+        Features::Dense { columns: 2, values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].into() }
+    );
     assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![2, 0, 1, 0] });
     assert_eq!(got.splits[0].roles, [Split::TRAIN, Split::TRAIN, Split::VAL, Split::TEST]);
 }
@@ -214,7 +217,7 @@ save(graph, sys.argv[1], features=['age'], label='party', split='role')
     assert_eq!(got.ids, Ids::Strings(["zoë", "bob", "7"].map(str::to_owned).to_vec()));
     assert_eq!(arcs(&got), [(1, 0), (0, 1), (2, 1), (1, 2)]);
     assert_eq!(got.graph.data.weights, Some(vec![2.0, 2.0, 0.5, 0.5]));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.0, 4.0, 5.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.0, 4.0, 5.0].into() });
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, 0, -1] });
     assert_eq!(
         (got.about.classes, got.about.features),

@@ -67,7 +67,7 @@ pub fn loss(
         None => compute.chunks(&mut sums, 1, |piece, sum| {
             rooms.lend(|room| {
                 let values = rows_of(piece).len() * classes;
-                room.resize(room.len().max(values), 0.0);
+                room.resize(room.len().max(values));
                 sum[0] = of_piece(&mut room[..values], piece);
             });
         }),

@@ -6,6 +6,9 @@ mod sparse;
 mod transpose;
 
 use std::ops::Range;
+use std::path::Path;
+
+use laconic_array::Array;
 
 pub(crate) use precision::each_value;
 pub use precision::{Bf16, Precision, Value, Values};
@@ -19,7 +22,7 @@ pub(crate) use transpose::{transpose_pattern, transposed_positions};
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    values: Values<Vec<f32>, Vec<Bf16>>,
+    values: Values<Array<f32>, Array<Bf16>>,
 }
 
 impl Default for Matrix {
@@ -32,15 +35,20 @@ impl Matrix {
     /// An empty matrix whose values are stored so.
     pub fn stored(precision: Precision) -> Self {
         let values = match precision {
-            Precision::F32 => Values::F32(Vec::new()),
-            Precision::Bf16 => Values::Bf16(Vec::new()),
+            Precision::F32 => Values::F32(Array::new()),
+            Precision::Bf16 => Values::Bf16(Array::new()),
         };
         Matrix { rows: 0, columns: 0, values }
     }
 
     /// A matrix of zeros.
     pub fn zeros(rows: usize, columns: usize) -> Self {
-        Matrix::from_vec(rows, columns, vec![0.0; rows * columns])
+        Matrix::from_values(rows, columns, Values::F32(Array::zeros(rows * columns)))
+    }
+
+    /// A matrix of one value.
+    pub fn filled(rows: usize, columns: usize, value: f32) -> Self {
+        Matrix::from_values(rows, columns, Values::F32(std::iter::repeat_n(value, rows * columns).collect()))
     }
 
     /// Takes over `data`, row after row.
@@ -49,7 +57,7 @@ impl Matrix {
     ///
     /// If its length is not rows × columns.
     pub fn from_vec(rows: usize, columns: usize, data: Vec<f32>) -> Self {
-        Matrix::from_values(rows, columns, Values::F32(data))
+        Matrix::from_values(rows, columns, Values::F32(data.into()))
     }
 
     /// Takes over values as they are stored, row after row.
@@ -57,7 +65,7 @@ impl Matrix {
     /// # Panics
     ///
     /// If there are not rows × columns of them.
-    pub fn from_values(rows: usize, columns: usize, values: Values<Vec<f32>, Vec<Bf16>>) -> Self {
+    pub fn from_values(rows: usize, columns: usize, values: Values<Array<f32>, Array<Bf16>>) -> Self {
         assert_eq!(each_value!(&values, |values| values.len()), rows * columns, "{rows} x {columns} matrix");
         Matrix { rows, columns, values }
     }
@@ -91,8 +99,8 @@ impl Matrix {
             return self;
         }
         let values = match self.values {
-            Values::F32(values) => Values::Bf16(values.into_iter().map(Bf16::round).collect()),
-            Values::Bf16(values) => Values::F32(values.into_iter().map(Bf16::widen).collect()),
+            Values::F32(values) => Values::Bf16(values.iter().copied().map(Bf16::round).collect()),
+            Values::Bf16(values) => Values::F32(values.iter().copied().map(Bf16::widen).collect()),
         };
         Matrix { values, ..self }
     }
@@ -164,8 +172,8 @@ impl Matrix {
         }
     }
 
-    /// The same as a vector.
-    pub fn into_values(self) -> Values<Vec<f32>, Vec<Bf16>> {
+    /// The same, no longer a matrix.
+    pub fn into_values(self) -> Values<Array<f32>, Array<Bf16>> {
         self.values
     }
 
@@ -236,10 +244,19 @@ impl Matrix {
         self.span(0..self.rows)
     }
 
+    /// The file that the values are read from, if it has been written to or cut since: they may be others by now. Costs
+    /// a call of the system where values stay in a file.
+    pub fn changed_file(&self) -> Option<&Path> {
+        fn changed<T: Value>(values: &Array<T>) -> Option<&Path> {
+            values.lender().filter(|lender| lender.has_changed())?.file()
+        }
+        each_value!(&self.values, |values| changed(values))
+    }
+
     /// The values, row after row, as a vector.
     pub fn into_vec(self) -> Vec<f32> {
         match self.values {
-            Values::F32(values) => values,
+            Values::F32(values) => values.into_vec(),
             Values::Bf16(_) => not_f32(),
         }
     }
@@ -251,13 +268,13 @@ fn not_f32() -> ! {
     panic!("values that are stored as bf16 were asked for as f32")
 }
 
-fn reshape_to<T: Value>(values: &mut Vec<T>, count: usize) {
+fn reshape_to<T: Value>(values: &mut Array<T>, count: usize) {
     if values.capacity() < count {
         // What it held is nobody's, so it goes first and nothing is copied. Rows of batches vary a little.
-        *values = Vec::new();
-        *values = T::zeros(count + count / 16);
+        *values = Array::new();
+        *values = Array::zeros(count + count / 16);
     }
-    values.resize(count, T::default());
+    values.resize(count);
 }
 
 /// Rows of a dense matrix that follow each other, borrowed.
@@ -363,16 +380,27 @@ impl Operand {
         }
     }
 
+    /// As [`Matrix::changed_file`]; sparse rows are in memory.
+    pub fn changed_file(&self) -> Option<&Path> {
+        match self {
+            Operand::Dense(m) => m.changed_file(),
+            Operand::Sparse(_) => None,
+        }
+    }
+
     /// The rows named by `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Operand {
         match self {
             Operand::Dense(m) => {
-                let of = |row: &u32| *row as usize * m.columns()..(*row as usize + 1) * m.columns();
+                fn of<T: Value>(values: &[T], columns: usize, rows: &[u32]) -> Array<T> {
+                    let mut gathered = Array::with_capacity(rows.len() * columns);
+                    rows.iter()
+                        .for_each(|&row| gathered.extend_from_slice(&values[row as usize * columns..][..columns]));
+                    gathered
+                }
                 let values = match m.values() {
-                    Values::F32(values) => Values::F32(rows.iter().flat_map(|row| &values[of(row)]).copied().collect()),
-                    Values::Bf16(values) => {
-                        Values::Bf16(rows.iter().flat_map(|row| &values[of(row)]).copied().collect())
-                    }
+                    Values::F32(values) => Values::F32(of(values, m.columns(), rows)),
+                    Values::Bf16(values) => Values::Bf16(of(values, m.columns(), rows)),
                 };
                 Operand::Dense(Matrix::from_values(rows.len(), m.columns(), values))
             }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use laconic_array::Array;
 use rayon::prelude::*;
 
 /// The compute threads of one worker and the scratch memory of its kernels.
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 pub struct Compute {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
-    scratch: Vec<f32>,
+    scratch: Array<f32>,
     rooms: Rooms,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Rooms(Arc<[OfThread]>);
 /// The rooms of one thread, in cache lines that no other thread writes to.
 #[derive(Default)]
 #[repr(align(128))]
-struct OfThread(Mutex<Vec<Vec<f32>>>);
+struct OfThread(Mutex<Vec<Array<f32>>>);
 
 impl Rooms {
     fn of(threads: usize) -> Rooms {
@@ -33,7 +34,7 @@ impl Rooms {
     }
 
     /// Lends a room, contents and length unspecified.
-    pub fn lend<T>(&self, task: impl FnOnce(&mut Vec<f32>) -> T) -> T {
+    pub fn lend<T>(&self, task: impl FnOnce(&mut Array<f32>) -> T) -> T {
         let OfThread(own) = &self.0[rayon::current_thread_index().unwrap_or(0) % self.0.len()];
         // Who has panicked has left no room behind, and the others are whole.
         let rooms = || own.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +62,7 @@ impl Compute {
         let name = |i| format!("compute-{i}");
         let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
         let pool = (threads > 1).then(build).transpose()?;
-        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new(), rooms: Rooms::of(threads) })
+        Ok(Compute { pool, threads: threads.max(1), scratch: Array::new(), rooms: Rooms::of(threads) })
     }
 
     /// The number of compute threads.
@@ -131,8 +132,8 @@ impl Compute {
     pub fn reduce(&mut self, into: &mut [f32], pieces: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
         let len = into.len();
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.resize(len * pieces, 0.0);
+        scratch.resize(len * pieces);
+        scratch.fill(0.0);
         self.chunks(&mut scratch, len, &task);
         self.add_in_order(into, &scratch);
         self.scratch = scratch;
@@ -152,8 +153,8 @@ impl Compute {
     ) {
         let (len, pieces) = (into.len(), bounds.len().saturating_sub(1));
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.resize(len * pieces, 0.0);
+        scratch.resize(len * pieces);
+        scratch.fill(0.0);
         let mut cut: [Option<(&mut [f32], &mut [T])>; MOST_PIECES] = Default::default();
         let (mut partials, mut rest) = (&mut scratch[..], data);
         for (cut, bounds) in cut[..pieces].iter_mut().zip(bounds.windows(2)) {
@@ -186,9 +187,9 @@ impl Compute {
     }
 
     /// Lends `len` values of scratch memory, contents unspecified. Give it back with [`Compute::give_back`].
-    pub fn lend(&mut self, len: usize) -> Vec<f32> {
+    pub fn lend(&mut self, len: usize) -> Array<f32> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(len.max(scratch.len()), 0.0);
+        scratch.resize(len.max(scratch.len()));
         scratch
     }
 
@@ -198,7 +199,7 @@ impl Compute {
     }
 
     /// Takes lent scratch memory back.
-    pub fn give_back(&mut self, scratch: Vec<f32>) {
+    pub fn give_back(&mut self, scratch: Array<f32>) {
         self.scratch = scratch;
     }
 }

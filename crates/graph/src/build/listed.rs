@@ -52,7 +52,8 @@ pub(super) fn rows(
 /// The rows of these edges, of which nothing else is known yet, and their places.
 fn sorted(nodes: usize, mut bucketed: Buckets, source_of: impl Fn(u32) -> u32 + Sync) -> (Graph, Vec<u32>) {
     let (edges, rows) = (bucketed.keys.len(), bucketed.rows);
-    let (mut offsets, mut sources, mut order) = (vec![0u64; nodes + 1], vec![0; edges], vec![0; edges]);
+    let (mut offsets, mut sources, mut order) =
+        (vec![0u64; nodes + 1], laconic_array::zeros(edges), laconic_array::zeros(edges));
     let into = in_pieces(&mut sources, &bucketed.buckets).into_par_iter().zip(in_pieces(&mut order, &bucketed.buckets));
     let keys = in_pieces(&mut bucketed.keys, &bucketed.buckets);
     let of_rows = offsets[1..].par_chunks_mut(rows).enumerate();
@@ -113,7 +114,7 @@ fn counted(
     }
     prefix_sums(&mut offsets);
     let kept = offsets[nodes] as usize;
-    let mut rows = Graph { offsets, sources: vec![0; kept], data: data.blank(kept) };
+    let mut rows = Graph { offsets, sources: laconic_array::zeros(kept), data: data.blank(kept) };
     let mut put = |row: u32, end: u32, edge: usize| {
         let place = &mut rows.offsets[row as usize];
         rows.sources[*place as usize] = end;

@@ -61,7 +61,7 @@ fn union(a: &Graph, b: &Graph) -> Graph {
     for row in 0..nodes {
         offsets[row + 1] += offsets[row];
     }
-    let mut sources = vec![0u32; offsets[nodes] as usize];
+    let mut sources = laconic_array::zeros::<u32>(offsets[nodes] as usize);
     let pieces: Vec<Range<usize>> = (0..nodes).step_by(ROWS).map(|row| row..nodes.min(row + ROWS)).collect();
     let lengths: Vec<usize> = pieces.iter().map(|rows| (offsets[rows.end] - offsets[rows.start]) as usize).collect();
     in_pieces(&mut sources, &lengths).into_par_iter().zip(pieces).for_each(|(sources, rows)| {
@@ -112,7 +112,7 @@ impl Buckets {
         };
         let counts: Vec<Vec<usize>> = shares.par_iter().map(of_share).collect();
         let buckets: Vec<usize> = (0..count).map(|bucket| counts.iter().map(|counts| counts[bucket]).sum()).collect();
-        let mut keys = vec![0; buckets.iter().sum()];
+        let mut keys = laconic_array::zeros(buckets.iter().sum());
         let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(count)).collect();
         for (bucket, keys) in in_pieces(&mut keys, &buckets).into_iter().enumerate() {
             let of_shares: Vec<usize> = counts.iter().map(|counts| counts[bucket]).collect();
@@ -134,7 +134,7 @@ impl Buckets {
         let Buckets { nodes, rows, mut keys, buckets } = self;
         let distinct: Vec<usize> = in_pieces(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
         let edges = distinct.iter().sum();
-        let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);
+        let (mut offsets, mut ends) = (vec![0u64; nodes + 1], laconic_array::zeros::<u32>(edges));
         let starts: Vec<u64> = distinct
             .iter()
             .scan(0, |until, &edges| {

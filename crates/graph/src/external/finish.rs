@@ -35,7 +35,7 @@ pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), glo
         negatives: None,
         features: match global.columns {
             0 => Features::None,
-            columns => Features::Dense { columns, values: dealt.feature_values(index)? },
+            columns => Features::Dense { columns, values: dealt.feature_values(index)?.into() },
         },
         labels: match nodes.labels {
             [] => Labels::None,

@@ -293,7 +293,7 @@ mod tests {
         Dataset {
             name: String::new(),
             graph: build_graph(3, vec![0, 1], vec![1, 2], None, options).unwrap().0,
-            features: Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0] },
+            features: Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0].into() },
             labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TRAIN, Split::TEST] }],
             ids: Ids::Integers(vec![5, 7, 9]),
@@ -364,7 +364,7 @@ mod tests {
             ),
             ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
             ("warning: 1 of 1 feature columns are the same for all nodes", |d| {
-                d.features = Features::Dense { columns: 1, values: vec![2.0; 3] };
+                d.features = Features::Dense { columns: 1, values: vec![2.0; 3].into() };
             }),
             ("warning: some edges have one direction only; data.symmetrise adds the other", |d| {
                 d.graph = build_graph(3, vec![0, 1], vec![1, 2], None, BuildOptions::default()).unwrap().0;
@@ -394,7 +394,7 @@ mod tests {
                     "; an empty cell is a missing value, --ignore (data.ignore) leaves a column out"
                 ),
                 |d| {
-                    d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };
+                    d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0].into() };
                 },
             ),
             (

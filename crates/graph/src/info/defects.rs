@@ -14,7 +14,7 @@ pub fn unusable(dataset: &Dataset, split: Option<usize>) -> Option<String> {
 
 /// Says how many features are not finite and where the first is.
 pub(crate) fn broken_features(features: &Features, ids: &Ids) -> Option<String> {
-    let (Features::Dense { values, .. } | Features::Sparse { values, .. }) = features else { return None };
+    let values = features.stored();
     let first = values.iter().position(|value| !value.is_finite())?;
     let broken = values.iter().filter(|value| !value.is_finite()).count();
     let (row, column) = match features {

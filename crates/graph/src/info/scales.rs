@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn columns_that_differ_by_a_hundred_are_said_and_rare_ones_are_not_small() {
-        let of = |columns, values: &[f32]| unlike_scales(&Features::Dense { columns, values: values.to_vec() }, &[]);
+        let of =
+            |columns, values: &[f32]| unlike_scales(&Features::Dense { columns, values: values.to_vec().into() }, &[]);
         let said = of(2, &[0.5, 50.0, -0.5, -50.0]).unwrap();
         assert!(said.contains("by a factor of 100: column 1 is about 5.0e1, column 0 about 5.0e-1"), "{said}");
         assert_eq!(of(2, &[0.5, 49.0, -0.5, -49.0]), None);

@@ -148,14 +148,14 @@ fn degrees(graph: &Graph) -> Degrees {
 }
 
 fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
-    let (values, sparse) = match features {
+    let sparse = match features {
         Features::None => return None,
-        Features::Dense { values, .. } => (values, false),
-        Features::Sparse { values, .. } => (values, true),
+        Features::Dense { .. } => false,
+        Features::Sparse { .. } => true,
     };
     let columns = features.columns();
     let all = (nodes * columns).max(1);
-    let density = values.iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
+    let density = features.stored().iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
     Some(FeatureInfo { columns, sparse, density })
 }
 
@@ -343,7 +343,7 @@ mod tests {
         let dataset = Dataset {
             name: "small".to_owned(),
             graph,
-            features: Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0] },
+            features: Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0].into() },
             labels: Labels::Single { classes: 2, values: vec![1, 1, -1, 0] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TEST, 0, Split::VAL] }],
             ids: Ids::Row,

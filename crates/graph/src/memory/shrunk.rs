@@ -7,7 +7,17 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 
-use super::places::is_in_map;
+/// Maps that may be watched at a time.
+const MOST: usize = 256;
+
+/// Where a map begins, and behind its last byte. Both 0 where there is none.
+struct Place {
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+/// The maps that are watched. A handler of a signal can ask neither a lock nor whoever holds a map.
+static PLACES: [Place; MOST] = [const { Place { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; MOST];
 
 /// Bytes of a page.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
@@ -15,8 +25,31 @@ static PAGE: AtomicUsize = AtomicUsize::new(0);
 /// What was to be done before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Has faults in maps of this program's answered with empty pages, from now on; others end the process as before.
-pub(super) fn answer_faults() {
+/// A map whose faults are answered with empty pages as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Watch(usize);
+
+impl Watch {
+    /// Watches a map from now on; `None` where too many are watched already.
+    pub(crate) fn over(map: &[u8]) -> Option<Watch> {
+        answer_faults();
+        let start = map.as_ptr().expose_provenance();
+        let take = |place: &Place| place.start.compare_exchange(0, start, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        let index = PLACES.iter().position(take)?;
+        PLACES[index].end.store(start + map.len(), Ordering::Release);
+        Some(Watch(index))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        PLACES[self.0].end.store(0, Ordering::Release);
+        PLACES[self.0].start.store(0, Ordering::Release);
+    }
+}
+
+/// Has faults in maps that are watched answered, from now on; others end the process as before.
+fn answer_faults() {
     static ONCE: Once = Once::new();
     // SAFETY: all pointers are to values that live as long as the calls, and the handler keeps to what handlers may do:
     // loads of atomics, and two calls of the system.
@@ -40,11 +73,12 @@ extern "C" fn answer(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut li
     // program's, which nobody takes apart while it is looked at.
     unsafe {
         let (at, page) = ((*info).si_addr().addr(), PAGE.load(Ordering::Acquire));
-        if is_in_map(at) {
+        let holds =
+            |place: &Place| (place.start.load(Ordering::Acquire)..place.end.load(Ordering::Acquire)).contains(&at);
+        if PLACES.iter().any(holds) {
             let start = std::ptr::with_exposed_provenance_mut(at & !(page - 1));
-            let rights = libc::PROT_READ | libc::PROT_WRITE;
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-            if libc::mmap(start, page, rights, kind, -1, 0) != libc::MAP_FAILED {
+            if libc::mmap(start, page, libc::PROT_READ, kind, -1, 0) != libc::MAP_FAILED {
                 return;
             }
         }

@@ -1,5 +1,6 @@
 //! Cutting a dataset into parts along an assignment of its nodes.
 
+use laconic_array::Array;
 use rayon::prelude::*;
 
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
@@ -118,7 +119,7 @@ fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
     }
     let mut data = graph.data.like(edges);
     members.iter().for_each(|&node| data.extend(&graph.data, graph.in_edges(node as usize)));
-    let mut sources = vec![0u64; edges];
+    let mut sources = laconic_array::zeros::<u64>(edges);
     let lengths = members.chunks(AT_ONCE).map(|members| {
         let edges = members.iter().map(|&node| graph.in_edges(node as usize).len());
         edges.sum()
@@ -135,7 +136,9 @@ fn feature_rows(features: &Features, members: &[u32]) -> Features {
     match features {
         Features::None => Features::None,
         Features::Dense { columns, values } => {
-            Features::Dense { columns: *columns, values: gather(values, *columns, members) }
+            let mut rows = Array::zeros(members.len() * columns);
+            gather_into(&mut rows, values, *columns, members);
+            Features::Dense { columns: *columns, values: rows }
         }
         Features::Sparse { columns, offsets, indices, values } => {
             let row = |node: u32| offsets[node as usize] as usize..offsets[node as usize + 1] as usize;
@@ -164,11 +167,15 @@ fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
 /// The rows `members` of a matrix of `width` columns.
 fn gather<T: Copy + Default + Send + Sync>(values: &[T], width: usize, members: &[u32]) -> Vec<T> {
     let mut rows = vec![T::default(); members.len() * width];
+    gather_into(&mut rows, values, width, members);
+    rows
+}
+
+fn gather_into<T: Copy + Send + Sync>(rows: &mut [T], values: &[T], width: usize, members: &[u32]) {
     let pieces = rows.par_chunks_mut((AT_ONCE * width).max(1)).zip(members.par_chunks(AT_ONCE));
     pieces.for_each(|(rows, members)| {
         for (into, &node) in rows.chunks_exact_mut(width).zip(members) {
             into.copy_from_slice(&values[node as usize * width..(node as usize + 1) * width]);
         }
     });
-    rows
 }

@@ -1,5 +1,7 @@
 //! The part of who owns no node.
 
+use laconic_array::Array;
+
 use super::{GlobalCounts, Part};
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::{EdgeData, Edges, Relations};
@@ -21,7 +23,7 @@ impl Part {
             (classes, true) => Labels::Multi { classes, values: Vec::new() },
             (classes, false) => Labels::Single { classes, values: Vec::new() },
         };
-        let features = if columns > 0 { Features::Dense { columns, values: Vec::new() } } else { Features::None };
+        let features = if columns > 0 { Features::Dense { columns, values: Array::new() } } else { Features::None };
         Part {
             index,
             parts,

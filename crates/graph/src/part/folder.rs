@@ -119,7 +119,7 @@ pub(super) fn put_in_place(folder: &Path, (dir, occupied): (&Path, bool), old: &
 ///     },
 ///     left_out: Vec::new(),
 ///     negatives: None,
-///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4] },
+///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4].into() },
 ///     labels: Labels::Single { classes: 2, values: vec![0, 1] },
 ///     roles: vec![Split::TRAIN, Split::TEST],
 ///     // Global ids need not run from 0 where nodes have names of their own.
@@ -364,7 +364,7 @@ fn read_labels(file: &Tensors, rows: usize, global: &GlobalCounts) -> Result<Lab
         None => Ok(Labels::None),
         Some(Dtype::U8) => {
             let (classes, values) = file.matrix("labels", rows)?;
-            Ok(Labels::Multi { classes, values })
+            Ok(Labels::Multi { classes, values: values.into_vec() })
         }
         Some(_) => Ok(Labels::Single { classes: global.classes, values: file.vector("labels")? }),
     }

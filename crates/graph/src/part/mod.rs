@@ -133,6 +133,7 @@ impl Part {
 
     /// Whether its features stay in their file; see [`FeaturesIn::File`].
     pub fn features_are_in_file(&self) -> bool {
-        matches!(&self.features, Features::Dense { values, .. } if crate::memory::is_in_file(values))
+        let Features::Dense { values, .. } = &self.features else { return false };
+        values.lender().is_some_and(|lender| lender.file().is_some())
     }
 }

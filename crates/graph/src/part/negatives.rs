@@ -29,7 +29,7 @@ pub(super) fn read(file: &Tensors) -> Result<Option<GivenNegatives<u64>>> {
         let sources: Vec<u64> = file.vector(sources)?;
         let (each, others) = file.matrix(others, sources.len())?;
         let relations = if file.has(relations) { file.vector(relations)? } else { Vec::new() };
-        Ok(GivenPairs { sources, targets: file.vector(targets)?, others, each, relations })
+        Ok(GivenPairs { sources, targets: file.vector(targets)?, others: others.into_vec(), each, relations })
     });
     Ok(Some([val?, test?]))
 }

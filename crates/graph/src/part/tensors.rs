@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
+use laconic_array::Array;
 use memmap2::Mmap;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
@@ -18,7 +19,7 @@ use crate::part::meta::FileEntry;
 compile_error!("safetensors are little-endian, and arrays are written and read as they lie in memory");
 
 /// A type that tensors are made of.
-pub(super) trait Element: Pod {
+pub(super) trait Element: Pod + Default + Send + Sync {
     /// Its name in safetensors.
     const DTYPE: Dtype;
 }
@@ -138,22 +139,26 @@ impl Tensors {
 
     /// The values and the length of a vector.
     pub(super) fn vector<T: Element>(&self, name: &str) -> Result<Vec<T>> {
-        match self.shaped(name)? {
-            (shape, values) if shape.len() == 1 => Ok(values),
+        match self.shaped::<T>(name)? {
+            (shape, bytes) if shape.len() == 1 => {
+                let mut values = laconic_array::with_capacity(bytes.len() / size_of::<T>());
+                values.extend(each::<T>(bytes));
+                Ok(values)
+            }
             (shape, _) => Err(self.bad(name, format!("expected a vector, found shape {shape:?}"))),
         }
     }
 
     /// The columns and the values of a matrix of `rows` rows.
-    pub(super) fn matrix<T: Element>(&self, name: &str, rows: usize) -> Result<(usize, Vec<T>)> {
-        match self.shaped(name)? {
-            (&[found, columns], values) if found == rows => Ok((columns, values)),
+    pub(super) fn matrix<T: Element>(&self, name: &str, rows: usize) -> Result<(usize, Array<T>)> {
+        match self.shaped::<T>(name)? {
+            (&[found, columns], bytes) if found == rows => Ok((columns, each(bytes).collect())),
             (shape, _) => Err(self.bad(name, format!("expected a matrix of {rows} rows, found shape {shape:?}"))),
         }
     }
 
     /// The same as an array that stays in the file, where it can.
-    pub(super) fn matrix_in_file<T: Element>(&self, name: &str, rows: usize) -> Result<(usize, Vec<T>)> {
+    pub(super) fn matrix_in_file<T: Element>(&self, name: &str, rows: usize) -> Result<(usize, Array<T>)> {
         if let Some(&TensorInfo { dtype, ref shape, data_offsets: (start, end) }) = self.metadata.info(name)
             && dtype == T::DTYPE
             && let &[found, columns] = &shape[..]
@@ -171,18 +176,21 @@ impl Tensors {
         GraphError::format(&self.path, format!("tensor {name}"), what)
     }
 
-    fn shaped<T: Element>(&self, name: &str) -> Result<(&[usize], Vec<T>)> {
+    /// The shape and the bytes of a tensor of this type, for which there is memory.
+    fn shaped<T: Element>(&self, name: &str) -> Result<(&[usize], &[u8])> {
         let info = self.metadata.info(name).ok_or_else(|| self.bad(name, "expected, but not there"))?;
         if info.dtype != T::DTYPE {
             return Err(self.bad(name, format!("expected type {}, found {}", T::DTYPE, info.dtype)));
         }
         let bytes = &self.map[self.data + info.data_offsets.0..self.data + info.data_offsets.1];
         memory::afford(bytes.len() as u64).map_err(|what| self.bad(name, what))?;
-        // The map need not be aligned for `T`, so the bytes are copied into values and not the other way round.
-        let mut values = vec![T::zeroed(); bytes.len() / size_of::<T>()];
-        bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
-        Ok((&info.shape, values))
+        Ok((&info.shape, bytes))
     }
+}
+
+/// The values that these bytes are, which need not be aligned as values are.
+fn each<T: Element>(bytes: &[u8]) -> impl Iterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// The header of the file `bytes` and where the data starts. The crate's own reader adds up offsets unchecked.

@@ -75,7 +75,7 @@ fn features(parts: &[Part], places: &[Place]) -> Option<Features> {
                 Features::Dense { columns: own, values } if own == columns => Some(values),
                 _ => None,
             })?;
-            Some(Features::Dense { columns: *columns, values })
+            Some(Features::Dense { columns: *columns, values: values.into() })
         }
         Features::Sparse { columns, .. } => {
             let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());

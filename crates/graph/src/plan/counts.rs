@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dataset::{Features, Split};
+use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
 use crate::plan::halo::needed_by_edges;
@@ -63,10 +63,7 @@ fn count(part: &Part) -> (PartCounts, Vec<u8>) {
         loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,
         halo_edges: halo_edges as u64,
         labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),
-        feature_values: match &part.features {
-            Features::None => 0,
-            Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len() as u64,
-        },
+        feature_values: part.features.stored().len() as u64,
         asked_bytes: coded.len() as u64,
         needs: BTreeMap::new(),
     };

@@ -118,7 +118,7 @@ fn joined(like: &Edges<u64>, pieces: Vec<Edges<u32>>) -> Edges<u32> {
     let (rows, edges) = (pieces.iter().map(Edges::rows).sum::<usize>(), pieces.iter().map(Edges::edges).sum());
     let mut data = like.data.like(edges);
     pieces.iter().for_each(|piece| data.extend(&piece.data, 0..piece.edges()));
-    let (mut offsets, mut sources) = (vec![0; rows + 1], vec![0; edges]);
+    let (mut offsets, mut sources) = (vec![0; rows + 1], laconic_array::zeros(edges));
     let lengths = |of: fn(&Edges<u32>) -> usize| pieces.iter().map(of).collect::<Vec<usize>>();
     let of_rows = in_pieces(&mut offsets[1..], &lengths(Edges::rows));
     let of_edges = in_pieces(&mut sources, &lengths(Edges::edges));

@@ -76,7 +76,7 @@ mod tests {
     fn nodes_far_apart_are_in_other_clusters_and_sparse_features_give_the_same() {
         // Two heaps of twenty nodes.
         let values: Vec<f32> = (0..40).flat_map(|node| [f32::from(node < 20) * 100.0, node as f32 * 0.01]).collect();
-        let dense = Features::Dense { columns: 2, values: values.clone() };
+        let dense = Features::Dense { columns: 2, values: values.clone().into() };
         let Labels::Single { classes, values: of } = feature_clusters(&dense, 40, 1) else { panic!("no labels") };
         assert_eq!(classes, 16);
         assert!(of[..20].iter().all(|cluster| !of[20..].contains(cluster)), "{of:?}");

@@ -1,5 +1,7 @@
 //! Features on one scale.
 
+use laconic_array::Array;
+
 use crate::about::{About, Reading, Scale};
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
@@ -210,7 +212,7 @@ fn make_dense(features: &mut Features, limits: &Limits) -> Result<()> {
     afford(rows as u64 * columns as u64 * size_of::<f32>() as u64).map_err(|what| {
         GraphError::invalid(format!("standardised features are dense: {rows} rows × {columns} columns, which {what}"))
     })?;
-    let mut dense = vec![0.0; rows * columns];
+    let mut dense = Array::zeros(rows * columns);
     for row in 0..rows {
         for item in offsets[row] as usize..offsets[row + 1] as usize {
             dense[row * columns + indices[item] as usize] = values[item];
@@ -227,9 +229,12 @@ mod tests {
 
     #[test]
     fn normalised_rows_sum_to_one_unless_their_sum_was_not_positive() {
-        let mut dense = Features::Dense { columns: 2, values: vec![1.0, 3.0, 0.0, 0.0, -3.0, 1.0, 0.25, 0.25] };
+        let mut dense = Features::Dense { columns: 2, values: vec![1.0, 3.0, 0.0, 0.0, -3.0, 1.0, 0.25, 0.25].into() };
         row_normalise(&mut dense, &Exact::default());
-        assert_eq!(dense, Features::Dense { columns: 2, values: vec![0.25, 0.75, 0.0, 0.0, -3.0, 1.0, 0.5, 0.5] });
+        assert_eq!(
+            dense,
+            Features::Dense { columns: 2, values: vec![0.25, 0.75, 0.0, 0.0, -3.0, 1.0, 0.5, 0.5].into() }
+        );
         let sparse =
             |values| Features::Sparse { columns: 9, offsets: vec![0, 2, 2, 3], indices: vec![1, 4, 0], values };
         let mut features = sparse(vec![1.0, 3.0, 5.0]);
@@ -240,21 +245,21 @@ mod tests {
     #[test]
     fn only_training_rows_decide_mean_and_deviation() {
         let (train, test) = (Split::TRAIN, Split::TEST);
-        let mut features = Features::Dense { columns: 2, values: vec![1.0, 0.1, 3.0, 0.1, 100.0, 1.1] };
+        let mut features = Features::Dense { columns: 2, values: vec![1.0, 0.1, 3.0, 0.1, 100.0, 1.1].into() };
         let mut again = features.clone();
         let scale =
             standardise((&mut features, &Exact::default()), Some(&[train, train, test]), &[], &Limits::default())
                 .unwrap();
         rescale((&mut again, &Exact::default()), &scale, &Limits::default()).unwrap();
         assert_eq!(again, features, "what is done again has the same bits");
-        let mut narrow = Features::Dense { columns: 1, values: vec![1.0] };
+        let mut narrow = Features::Dense { columns: 1, values: vec![1.0].into() };
         assert!(rescale((&mut narrow, &Exact::default()), &scale, &Limits::default()).is_err());
         let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
         assert_eq!(values[..4], [-1.0, 0.0, 1.0, 0.0]);
         assert_eq!(values[4], 98.0);
         // The second column is constant over the training rows: shifted, not scaled.
         assert!((values[5] - 1.0).abs() < 1e-6);
-        let mut one = Features::Dense { columns: 1, values: vec![1.0] };
+        let mut one = Features::Dense { columns: 1, values: vec![1.0].into() };
         assert!(standardise((&mut one, &Exact::default()), Some(&[test]), &[], &Limits::default()).is_err());
         // Without roles all nodes count.
         let scale = standardise((&mut one, &Exact::default()), None, &[], &Limits::default()).unwrap();
@@ -266,7 +271,7 @@ mod tests {
         let sparse = Features::Sparse { columns: 2, offsets: vec![0, 1, 1], indices: vec![1], values: vec![2.0] };
         let mut features = sparse.clone();
         standardise((&mut features, &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &Limits::default()).unwrap();
-        assert_eq!(features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, -1.0] });
+        assert_eq!(features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, -1.0].into() });
         let small = Limits { dense_values_max: 3, ..Limits::default() };
         let error = standardise((&mut sparse.clone(), &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &small)
             .unwrap_err()
@@ -286,7 +291,11 @@ mod tests {
             let mut again = features.clone();
             let roles = [train, train, train, train, test];
             let scale = standardise((&mut features, &exact), Some(&roles), &[], &Limits::default()).unwrap();
-            assert_eq!(features, Features::Dense { columns: 1, values: vec![-1.0, 1.0, 1.0, -1.0, 5.0] }, "{far}");
+            assert_eq!(
+                features,
+                Features::Dense { columns: 1, values: vec![-1.0, 1.0, 1.0, -1.0, 5.0].into() },
+                "{far}"
+            );
             rescale((&mut again, &exact), &scale, &Limits::default()).unwrap();
             assert_eq!(again, features);
             let about = About { scale, ..About::default() };
@@ -297,10 +306,10 @@ mod tests {
     #[test]
     fn sums_of_rows_are_of_the_numbers_as_they_are() {
         let given = |far: f64| ExactColumn { column: 0, values: vec![Wide::from(far)] };
-        let mut features = Features::Dense { columns: 2, values: vec![1e9, -1e9] };
+        let mut features = Features::Dense { columns: 2, values: vec![1e9, -1e9].into() };
         row_normalise(&mut features, &Exact { columns: vec![given(1e9 + 2.0)] });
         let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
-        assert_eq!(values, [(1e9 / 2.0 + 1.0) as f32, -5e8]);
+        assert_eq!(values[..], [(1e9 / 2.0 + 1.0) as f32, -5e8]);
     }
 
     #[test]
@@ -315,11 +324,11 @@ mod tests {
         ];
         let about = About { columns, ..About::default() };
         let values = vec![20.0, 0.0, 1.0, 0.0, 1.0, 40.0, 1.0, 0.0, 1.0, 0.0];
-        let mut features = Features::Dense { columns: 5, values };
+        let mut features = Features::Dense { columns: 5, values: values.into() };
         let stays = unscaled(&features, &about);
         assert_eq!(stays, [false, true, true, true, true]);
         standardise((&mut features, &Exact::default()), None, &stays, &Limits::default()).unwrap();
         let values = vec![-1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0];
-        assert_eq!(features, Features::Dense { columns: 5, values });
+        assert_eq!(features, Features::Dense { columns: 5, values: values.into() });
     }
 }

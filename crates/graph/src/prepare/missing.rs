@@ -61,7 +61,7 @@ mod tests {
         let mut about = About { columns, ..About::default() };
         let nan = f32::NAN;
         let values = vec![9.0, 1.0, 0.0, 5.0, 9.0, 3.0, 0.0, 5.0, 9.0, 50.0, 0.0, 5.0, 9.0, nan, 1.0, 5.0];
-        let mut features = Features::Dense { columns: 4, values };
+        let mut features = Features::Dense { columns: 4, values: values.into() };
         let unsplit = (&mut features.clone(), &mut about.clone());
         fill_missing((unsplit.0, &mut Exact::default()), unsplit.1, None);
         assert_eq!(unsplit.1.columns[1].fill, Some(vec![18.0]));

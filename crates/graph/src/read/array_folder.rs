@@ -52,7 +52,7 @@ impl Reader for Arrays {
             name: folder.about().name.clone(),
             graph,
             exact,
-            features: if columns == 0 { Features::None } else { Features::Dense { columns, values } },
+            features: if columns == 0 { Features::None } else { Features::Dense { columns, values: values.into() } },
             labels: match folder.about().classes as usize {
                 0 => Labels::None,
                 classes => Labels::Single { classes, values: labels },

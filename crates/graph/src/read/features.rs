@@ -78,7 +78,8 @@ impl DenseArray<'_> {
         let bytes = ((rows * columns) as u64).saturating_mul(copies * size_of::<f32>() as u64);
         afford(bytes).map_err(|what| self.error(what))?;
         let place = |at: usize| if header.fortran { (at % rows, at / rows) } else { (at / columns, at % columns) };
-        let (mut values, mut spreads) = (Vec::with_capacity(rows * columns), vec![Spread::default(); columns]);
+        let (mut values, mut spreads) =
+            (laconic_array::with_capacity(rows * columns), vec![Spread::default(); columns]);
         self.each((limits, most), &mut |numbers| {
             for &number in numbers {
                 spreads[place(values.len()).1].add(number);
@@ -103,7 +104,7 @@ impl DenseArray<'_> {
                 }
             })?;
         }
-        Ok((Features::Dense { columns, values }, exact))
+        Ok((Features::Dense { columns, values: values.into() }, exact))
     }
 
     fn each(&mut self, (limits, most): (&Limits, u64), each: &mut dyn FnMut(&[Wide])) -> Result<()> {
@@ -206,9 +207,9 @@ fn exact_csr(
 /// Dense features of shape [nodes, columns]; a vector is one column.
 pub fn dense(shape: Vec<usize>, values: Vec<f32>, nodes: usize) -> std::result::Result<Features, String> {
     match shape[..] {
-        [rows] if rows == nodes => Ok(Features::Dense { columns: 1, values }),
+        [rows] if rows == nodes => Ok(Features::Dense { columns: 1, values: values.into() }),
         [rows, 0] if rows == nodes => Ok(Features::None),
-        [rows, columns] if rows == nodes => Ok(Features::Dense { columns, values }),
+        [rows, columns] if rows == nodes => Ok(Features::Dense { columns, values: values.into() }),
         _ => Err(format!("expected {nodes} rows, one a node, found the shape {shape:?}")),
     }
 }

@@ -10,7 +10,7 @@ impl NodeTable {
         self.nodes += count;
         match &mut self.features {
             Features::None => {}
-            Features::Dense { columns, values } => values.resize(values.len() + count * *columns, 0.0),
+            Features::Dense { columns, values } => values.resize(values.len() + count * *columns),
             Features::Sparse { offsets, .. } => {
                 let end = offsets.last().copied().unwrap_or(0);
                 offsets.resize(offsets.len() + count, end);

@@ -73,7 +73,7 @@ pub fn read_matrix(table: &dyn Table, columns: &[(usize, &TableColumn)], limits:
     })?;
     let mut exact = Exact::of(&spreads, rows);
     read_exact(table, (&slots, &kinds), &mut exact)?;
-    let features = if width == 0 { Features::None } else { Features::Dense { columns: width, values } };
+    let features = if width == 0 { Features::None } else { Features::Dense { columns: width, values: values.into() } };
     Ok(Matrix { features, exact, missing, unknown })
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use laconic_array::Array;
 use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
@@ -56,7 +57,7 @@ pub(super) fn features(
         return Features::None;
     }
     let key = Key::new(seed, Purpose::GraphFeatures).with(1);
-    let mut values = vec![0.0; nodes.len() * columns];
+    let mut values = Array::zeros(nodes.len() * columns);
     values.par_chunks_mut(columns).enumerate().for_each(|(row, values)| {
         let node = nodes.start + row;
         let (key, mean) = (key.with(node as u64), &means[mean_of(node) * columns..][..columns]);

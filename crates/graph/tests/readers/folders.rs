@@ -76,7 +76,7 @@ fn nodes(folder: &Path, id: Option<&str>) -> Result<Vec<f32>, String> {
     let mut options = ReadOptions { nodes: Some(folder.join("table")), ..ReadOptions::default() };
     options.columns.id = id.map(str::to_owned);
     match read_with_roles(&folder.join("edges.csv"), &options).map_err(|error| error.to_string())?.0.features {
-        Features::Dense { values, .. } => Ok(values),
+        Features::Dense { values, .. } => Ok(values.into_vec()),
         _ => Err("no features".to_owned()),
     }
 }

@@ -84,7 +84,7 @@ fn a_folder_of_arrays_is_read_file_after_file() {
     let rows: Vec<&[u32]> = (0..4).map(|node| got.graph.in_neighbours(node)).collect();
     assert_eq!(rows, [&[1][..], &[0, 2], &[1, 3], &[2]]);
     let values = vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-    assert_eq!(got.features, Features::Dense { columns: 2, values });
+    assert_eq!(got.features, Features::Dense { columns: 2, values: values.into() });
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![0, 1, -1, 1] });
     assert_eq!(got.splits[0].roles, [TRAIN, VAL, 0, TEST]);
 }
@@ -229,7 +229,7 @@ fn features_of_another_file_replace_those_of_the_input() {
             std::fs::write(folder.join(name), bytes).unwrap();
             options.features_path = Some(folder.join(name));
         });
-        assert_eq!(got.unwrap().features, Features::Dense { columns: 1, values: vec![7.0, 8.0, 9.0] });
+        assert_eq!(got.unwrap().features, Features::Dense { columns: 1, values: vec![7.0, 8.0, 9.0].into() });
     }
     let error = read_with(&fixtures::interchange(), |options, folder| {
         std::fs::write(folder.join("short.npy"), fixtures::float32(&[3, 1], &[7.0, 8.0, 9.0])).unwrap();
@@ -292,7 +292,7 @@ fn ogb_folders_read_packed_or_not() {
         let got = read_plain(&fixture);
         assert_eq!(arcs(&got.graph), [(3, 0), (0, 1), (1, 2)]);
         let values = vec![0.5, 1.0, -0.01, 0.0, 0.0, 0.0, 3.0, 4.0];
-        assert_eq!(got.features, Features::Dense { columns: 2, values });
+        assert_eq!(got.features, Features::Dense { columns: 2, values: values.into() });
         assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![0, 2, -1, 1] });
         assert_eq!(got.splits[0].roles, [TRAIN, VAL, 0, TEST]);
     }
@@ -318,7 +318,7 @@ fn graphsaint_folders_read_with_either_kind_of_class() {
     let mut fixture = fixtures::graphsaint();
     let got = read_plain(&fixture);
     assert_eq!(arcs(&got.graph), both_ways(&[(0, 1), (1, 2)]));
-    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0] });
+    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0].into() });
     assert_eq!(got.labels, Labels::Multi { classes: 2, values: vec![1, 1, 0, 0, 0, 1] });
     assert_eq!(got.splits[0].roles, [TRAIN, TEST, VAL]);
     fixture.files[2].1 = Content::Bytes(br#"{"2": 4, "0": 1}"#.to_vec());
@@ -350,7 +350,11 @@ fn csv_and_parquet_with_node_tables_read_the_same() {
         assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, -1, 0] });
         assert_eq!(got.splits[0].roles, [TRAIN, 0, TEST]);
         let Features::Dense { columns, values } = got.features else { panic!("expected dense features") };
-        assert_eq!((columns, values), (2, vec![30.0, 0.5, 40.0, 2.0, 50.0, 1.0]), "age and score, and none of 'none'");
+        assert_eq!(
+            (columns, values.into_vec()),
+            (2, vec![30.0, 0.5, 40.0, 2.0, 50.0, 1.0]),
+            "age and score, and none of 'none'"
+        );
     }
 }
 
@@ -432,7 +436,7 @@ fn a_node_table_without_ids_is_numbered_by_rows_if_its_owner_says_so() {
     assert!(error.contains(expected) && error.contains("--id row"), "{error}");
     let got = read(Some("row")).unwrap();
     assert_eq!((got.ids, got.graph.nodes()), (Ids::Row, 3));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0].into() });
     assert_eq!(got.splits[0].roles, [TRAIN, TEST, 0]);
 }
 

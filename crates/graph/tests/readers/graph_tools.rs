@@ -55,7 +55,7 @@ fn networks_of_konect_lead_as_their_first_line_says() {
 fn folders_of_geom_gcn_have_features_in_either_form_and_splits_in_the_order_of_their_numbers() {
     let got = read_fixture(&graph_formats::geom_gcn()).unwrap();
     assert_eq!((ends(&got), got.ids), (vec![(0, 2), (2, 1)], Ids::Row));
-    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![1.0, 1.0, 1.0, 0.0, 0.0, 1.0] });
+    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![1.0, 1.0, 1.0, 0.0, 0.0, 1.0].into() });
     assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![0, 2, 1] });
     let roles: Vec<_> = got.splits.into_iter().map(|split| split.roles).collect();
     assert_eq!(roles, [[TRAIN, VAL, TEST], [TEST, VAL, TRAIN]]);
@@ -109,7 +109,7 @@ fn triples_are_edges_of_relations_and_those_of_other_files_are_held_out() {
 fn heterophilous_graphs_lead_both_ways_and_have_a_split_a_row_of_masks() {
     let got = read_fixture(&graph_formats::heterophilous()).unwrap();
     assert_eq!(ends(&got), [(0, 1), (1, 0), (1, 2), (2, 1)]);
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![0.5, 1.0, 2.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![0.5, 1.0, 2.0].into() });
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, 0, 1] });
     let roles: Vec<_> = got.splits.into_iter().map(|split| split.roles).collect();
     assert_eq!(roles, [[TRAIN, VAL, TEST], [TEST, TRAIN, VAL]]);
@@ -120,11 +120,11 @@ fn attributes_of_described_graphs_are_columns_and_one_way_edges_stay_so() {
     let got = read_fixture(&graph_formats::gml()).unwrap();
     assert_eq!((ends(&got), got.ids), (vec![(1, 0)], texts(&["a & b", "c"])));
     assert_eq!(got.graph.data.weights, Some(vec![0.5]));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.5, 4.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.5, 4.0].into() });
     let got = read_fixture(&graph_formats::graphml()).unwrap();
     assert_eq!((ends(&got), got.ids), (vec![(0, 1), (1, 0)], texts(&["a&b", "c"])));
     assert_eq!(got.graph.data.weights, Some(vec![0.5, 0.5]));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.0, 9.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![3.0, 9.0].into() });
     let got = read_fixture(&graph_formats::gexf()).unwrap();
     assert_eq!((ends(&got), got.ids), (vec![(0, 1)], Ids::Integers(vec![5, 2])));
     assert_eq!(
@@ -154,7 +154,7 @@ fn what_is_no_one_graph_is_refused_with_its_line() {
 fn the_reddit_folder_of_dgl_has_no_weights_and_roles_by_number() {
     let got = read_fixture(&graph_formats::dgl_reddit()).unwrap();
     assert_eq!((ends(&got), got.graph.data.weights), (vec![(0, 1), (1, 0)], None));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![0.5, 1.0, 2.0] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![0.5, 1.0, 2.0].into() });
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, 0, 1] });
     assert_eq!(got.splits[0].roles, [TEST, TRAIN, VAL]);
 }

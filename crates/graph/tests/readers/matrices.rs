@@ -114,7 +114,7 @@ fn rows_of_a_node_table_are_those_of_the_matrix_unless_ids_are_its_numbers() {
     let got = table("cell,label,x\nAAC,t,1.5\nCCG,b,2.5\nGGT,t,3.5\n").unwrap();
     assert_eq!(ends(&got), [(0, 1), (1, 2)]);
     assert_eq!(got.ids, Ids::Strings(["AAC", "CCG", "GGT"].map(str::to_owned).to_vec()));
-    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![1.5, 2.5, 3.5] });
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![1.5, 2.5, 3.5].into() });
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, 0, 1] });
     // Its numbers, in another order: 3 → row 0, 1 → row 1, 2 → row 2.
     let got = table("cell,label,x\n3,c,3.5\n1,a,1.5\n2,b,2.5\n").unwrap();
@@ -180,7 +180,10 @@ fn the_binary_layout_of_ogb_is_read_with_halves_labels_and_split() {
     let got = read_fixture(&fixture).unwrap();
     let ends: Vec<_> = edges(&got).into_iter().map(|edge| (edge.0, edge.1)).collect();
     assert_eq!(ends, [(0, 1), (1, 2), (3, 0)]);
-    assert_eq!(got.features, Features::Dense { columns: 2, values: vec![1.0, 0.0, 2.0, 0.5, 0.0, 1.0, -2.0, 0.0] });
+    assert_eq!(
+        got.features,
+        Features::Dense { columns: 2, values: vec![1.0, 0.0, 2.0, 0.5, 0.0, 1.0, -2.0, 0.0].into() }
+    );
     assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![0, 2, -1, 1] });
     assert_eq!(got.splits, [Split { roles: vec![Split::TRAIN, Split::VAL, 0, Split::TEST] }]);
     // What torch wrote is refused with a command, in either layout.

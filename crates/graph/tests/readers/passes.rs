@@ -35,7 +35,7 @@ fn in_passes(path: &Path) -> Result<Dataset> {
     Ok(Dataset {
         name: input.name(),
         graph: build_graph(input.nodes() as usize, sources, targets, None, how)?.0,
-        features: if columns == 0 { Features::None } else { Features::Dense { columns, values } },
+        features: if columns == 0 { Features::None } else { Features::Dense { columns, values: values.into() } },
         labels: if classes == 0 { Labels::None } else { Labels::Single { classes, values: input.labels()? } },
         splits: if roles.is_empty() { Vec::new() } else { vec![Split { roles }] },
         ids: if ids.is_empty() { Ids::Row } else { Ids::Integers(ids) },

@@ -62,7 +62,7 @@ fn rows_that_name_unknown_nodes_are_counted_dropped_or_their_nodes_added() {
     let (dataset, said) = try_read(whole, nodes, |options| options.unknown = Unknown::Add).unwrap();
     assert_eq!(texts(&dataset), ["a", "b", "x"]);
     assert_eq!(dataset.graph.edges(), 4);
-    assert_eq!(dataset.features, Features::Dense { columns: 1, values: vec![20.0, 30.0, 0.0] });
+    assert_eq!(dataset.features, Features::Dense { columns: 1, values: vec![20.0, 30.0, 0.0].into() });
     assert_eq!(dataset.labels, Labels::Single { classes: 2, values: vec![0, 1, -1] });
     assert!(said.contains("1 nodes that are not in the node table, added"), "{said}");
 }

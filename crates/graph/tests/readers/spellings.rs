@@ -47,7 +47,7 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 
 fn dense(dataset: &Dataset) -> Vec<f32> {
     let Features::Dense { values, .. } = &dataset.features else { panic!("{:?}", dataset.features) };
-    values.clone()
+    values.to_vec()
 }
 
 #[test]

@@ -14,8 +14,10 @@ const FORMATS: [TableFormat; 2] = [TableFormat::Csv, TableFormat::Parquet];
 fn dataset(ids: Ids, labels: Labels, classes: &[&str]) -> Dataset {
     let weights = Some(vec![0.1, 1e-7, 3.0]);
     let graph = build_graph(5, vec![0, 2, 3], vec![1, 0, 2], weights, BuildOptions::default()).unwrap().0;
-    let features =
-        Features::Dense { columns: 2, values: vec![0.1, 1.0, -2.5e-8, 2.0, 3.0, 1.0, 16777217.0, 0.0, 0.5, 7.0] };
+    let features = Features::Dense {
+        columns: 2,
+        values: vec![0.1, 1.0, -2.5e-8, 2.0, 3.0, 1.0, 16777217.0, 0.0, 0.5, 7.0].into(),
+    };
     let roles = vec![Split::TRAIN, Split::VAL, Split::TEST, 0, Split::TRAIN | Split::VAL];
     let mut made = Dataset::new("five", graph, features, labels, vec![Split { roles }]).unwrap();
     made.about.classes = classes.iter().map(|class| (*class).to_owned()).collect();

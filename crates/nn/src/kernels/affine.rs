@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use laconic_array::Array;
+
 use super::Store;
 use super::dispatch::per_processor;
 use super::elementwise::{dot, shift_piece};
@@ -73,7 +75,7 @@ impl<'a> Left<'a> {
                 Stored::Sparse(_) => unreachable!("sparse rows have products of their own"),
             },
             Left::Sum(x, factor, y) => rooms.lend(|room| {
-                room.resize(room.len().max(count * x.columns()), 0.0);
+                room.resize(room.len().max(count * x.columns()));
                 let made = &mut room[..count * x.columns()];
                 read_stored(rooms, x, rows.clone(), |x| {
                     each_value!(x, |x| read_stored(rooms, y, rows, |y| {
@@ -84,7 +86,7 @@ impl<'a> Left<'a> {
             }),
             Left::Neighbours(sums) => rooms.lend(|room| {
                 let width = sums.rows.columns();
-                room.resize(room.len().max(count * width), 0.0);
+                room.resize(room.len().max(count * width));
                 let made = &mut room[..count * width];
                 sums.of_rows(rooms, made, first);
                 task(Values::F32(made))
@@ -237,9 +239,9 @@ fn times_weight_apart<'a>(
     dz: Values<&[f32], &[Bf16]>,
     (rows, columns): (usize, usize),
     factor: Factor<'_>,
-    room: &'a mut Vec<f32>,
+    room: &'a mut Array<f32>,
 ) -> &'a [f32] {
-    room.resize(room.len().max(rows * columns), 0.0);
+    room.resize(room.len().max(rows * columns));
     let made = &mut room[..rows * columns];
     factor.multiply(rooms, (made, Store::Set), dz, Coming::default());
     made

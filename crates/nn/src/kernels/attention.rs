@@ -9,6 +9,8 @@ mod adjoint;
 
 use std::ops::Range;
 
+use laconic_array::Array;
+
 use super::dispatch::{per_processor, prefetch, prefetch_row};
 use super::elementwise::{add_values, dot};
 use super::exponential::exp;
@@ -260,9 +262,9 @@ per_processor! {
 }
 
 /// Room for a long row's [`Blocks`]: twice so many columns, and their heads.
-fn blocks_in(room: &mut Vec<f32>, columns: usize) -> [&mut [f32]; 2] {
+fn blocks_in(room: &mut Array<f32>, columns: usize) -> [&mut [f32]; 2] {
     let len = columns + HEADS_MAX;
-    room.resize(room.len().max(2 * len), 0.0);
+    room.resize(room.len().max(2 * len));
     room[..2 * len].split_at_mut(len).into()
 }
 

@@ -65,7 +65,7 @@ impl Back<'_> {
             of_values.iter_mut().zip(bounds).for_each(|(values, bound)| *values = bound * inputs);
         }
         rooms.lend(|room| {
-            room.resize(room.len().max(of_made + of_own), 0.0);
+            room.resize(room.len().max(of_made + of_own));
             let (left, right) = room.split_at_mut(of_made);
             let right = &mut right[..of_own];
             made.make_ready(by, left);
@@ -103,7 +103,7 @@ impl Pieces<'_> {
             for first in some.clone().step_by(BACK_ROWS) {
                 let block = first..some.end.min(first + BACK_ROWS);
                 self.rooms.lend(|room| {
-                    room.resize(room.len().max(block.len() * outputs), 0.0);
+                    room.resize(room.len().max(block.len() * outputs));
                     let made = &mut room[..block.len() * outputs];
                     (self.back.make)(first, made);
                     let made = Span::of(made, outputs);

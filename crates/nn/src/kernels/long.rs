@@ -53,7 +53,7 @@ pub(crate) fn in_blocks(
     }
     rooms.lend(|room| {
         let len = sums.len();
-        room.resize(room.len().max(2 * len), 0.0);
+        room.resize(room.len().max(2 * len));
         let (low, block) = room[..2 * len].split_at_mut(len);
         low.fill(0.0);
         for start in addends.clone().step_by(size) {

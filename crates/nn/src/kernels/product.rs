@@ -177,7 +177,7 @@ impl Factor<'_> {
                     }
                     x => each_value!(x, |x| rooms.lend(|room| {
                         let len = x.len() / depth.max(1) * right.1;
-                        room.resize(room.len().max(len), 0.0);
+                        room.resize(room.len().max(len));
                         rows_to_left(&mut room[..len], x, depth, right.1);
                         let left = LeftSide::Rows(&room[..len], right.1);
                         multiply_words(words, out, left, right, coming);
@@ -386,7 +386,7 @@ pub(super) fn with_left(
         By::Tiles(words) => rooms.lend(|room| {
             let rows = dz.len() / columns.max(1);
             let len = words.left_len(rows, columns);
-            room.resize(room.len().max(len), 0.0);
+            room.resize(room.len().max(len));
             let left = columns_to_left(&mut room[..len], dz, columns, words);
             task(Transposed::Words(words, left, rows));
         }),
@@ -413,7 +413,7 @@ pub(super) fn with_right(
     each_value!(x, |x| match by {
         By::Tiles(words) => rooms.lend(|room| {
             let len = words.right_len(x.len() / inputs.max(1), inputs);
-            room.resize(room.len().max(len), 0.0);
+            room.resize(room.len().max(len));
             rows_to_right(&mut room[..len], x, inputs, words);
             task(Beside::Words(&room[..len], inputs));
         }),

@@ -61,7 +61,7 @@ pub(super) fn blocks_of<T: Value>(
         return task(0, T::plain_mut(stored).unwrap_or_default());
     }
     rooms.lend(|room| {
-        room.resize(room.len().max(rows * width), 0.0);
+        room.resize(room.len().max(rows * width));
         for (block, stored) in stored.chunks_mut((rows * width).max(1)).enumerate() {
             let values = &mut room[..stored.len()];
             if access == Access::Update {
@@ -142,7 +142,7 @@ pub(super) fn read_values<V: Value, T>(rooms: &Rooms, stored: &[V], task: impl F
     match V::plain(stored) {
         Some(values) => task(values),
         None => rooms.lend(|room| {
-            room.resize(room.len().max(stored.len()), 0.0);
+            room.resize(room.len().max(stored.len()));
             widen(&mut room[..stored.len()], stored);
             task(&room[..stored.len()])
         }),
@@ -188,7 +188,7 @@ fn with_dropout<T>(
 ) -> T {
     let (width, len) = (span.columns().max(1), span.rows() * span.columns());
     rooms.lend(|room| {
-        room.resize(room.len().max(len), 0.0);
+        room.resize(room.len().max(len));
         let made = &mut room[..len];
         each_value!(span.values(), |values| drop_piece(made, values, width, &dropout, nodes));
         task(made)

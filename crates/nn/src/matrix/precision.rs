@@ -68,12 +68,6 @@ impl Bf16 {
 
 /// A value as it may be stored.
 pub trait Value: Copy + Default + Send + Sync + 'static {
-    /// So many zeros in new memory. Those of `f32` come from the system as they are and untouched: whoever writes a
-    /// page first makes the system clear it, so that all threads do that, where this one alone would hold them up.
-    fn zeros(count: usize) -> Vec<Self> {
-        vec![Self::default(); count]
-    }
-
     /// It as `f32`.
     fn get(self) -> f32;
 

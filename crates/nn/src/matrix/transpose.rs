@@ -46,7 +46,7 @@ fn by_column<E: Iterator<Item = (u32, u32)>>(
     entries: impl Fn(&Range<usize>) -> E + Sync,
 ) -> (Vec<usize>, Vec<u32>) {
     assert!(u32::try_from(count).is_ok(), "{count} entries exceed 2^32 in one block");
-    let (mut offsets, mut numbers) = (vec![0; columns + 1], vec![0; count]);
+    let (mut offsets, mut numbers) = (vec![0; columns + 1], laconic_array::zeros(count));
     if count < FEW {
         sort(&mut offsets[1..], &mut numbers, (0, 0), || entries(&(bound(0, 1)..bound(1, 1))));
         return (offsets, numbers);
@@ -63,7 +63,7 @@ fn by_column<E: Iterator<Item = (u32, u32)>>(
         })
         .collect();
     let sizes: Vec<usize> = (0..buckets).map(|bucket| counts.iter().map(|of_share| of_share[bucket]).sum()).collect();
-    let mut keys = vec![0u64; count];
+    let mut keys = laconic_array::zeros::<u64>(count);
     let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(buckets)).collect();
     for (bucket, mut keys) in cut(&mut keys, &sizes).into_iter().enumerate() {
         for (places, counts) in places.iter_mut().zip(&counts) {

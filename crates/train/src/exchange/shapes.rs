@@ -1,6 +1,6 @@
 //! What predictions must know about one worker: shapes alone.
 
-use laconic_graph::dataset::{Features, Split};
+use laconic_graph::dataset::Split;
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed, plan_all, plan_training};
 use serde::{Deserialize, Serialize};
@@ -100,14 +100,6 @@ impl TrainingShapes {
     }
 }
 
-/// Stored feature values.
-fn feature_values(part: &Part) -> usize {
-    match &part.features {
-        Features::None => 0,
-        Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len(),
-    }
-}
-
 /// Rows with a label of each split.
 fn split_rows(part: &Part) -> [usize; 3] {
     let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
@@ -170,7 +162,7 @@ impl Shapes {
             rows: part.rows(),
             links,
             edges: [own, edges],
-            feature_values: feature_values(part),
+            feature_values: part.features.stored().len(),
             features_in_file: part.features_are_in_file(),
             split_rows: split_rows(part),
             given_pairs: [0; 2],
@@ -264,7 +256,7 @@ impl Shapes {
             split_rows: split_rows(part),
             given_pairs: [0; 2],
             edges: [topology.own.edges(), topology.halo.edges()],
-            feature_values: feature_values(part),
+            feature_values: part.features.stored().len(),
             features_in_file: part.features_are_in_file(),
             training: None,
             within: None,

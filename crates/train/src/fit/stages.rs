@@ -7,7 +7,7 @@ use super::inputs::{Handed, StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
 use super::task;
-use super::trainer::{Fit, RoundEnd, StageRun, cause};
+use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::pass::inputs::Inputs;
@@ -61,7 +61,8 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
         let (parameters, rounds) = match known {
             Some(known) => known,
             None => {
-                let interrupted = finish(worker, &mut fit, &mut progress, &finished, recorder).map_err(cause)?;
+                let interrupted = finish(worker, &mut fit, &mut progress, &finished, recorder);
+                let interrupted = interrupted.map_err(|error| fit.cause(error))?;
                 worker.settle_late()?;
                 let rounds = rounds_before + progress.done;
                 if interrupted || index + 1 == stages.len() {

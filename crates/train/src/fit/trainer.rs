@@ -337,7 +337,8 @@ impl<'a> Fit<'a> {
             pass: &mut self.pass,
             task: &mut *self.task,
         };
-        let loss = unless_files_changed(self.batches.gradient(worker, training, &mut self.gradient))?;
+        let loss = self.batches.gradient(worker, training, &mut self.gradient);
+        let loss = self.unless_files_changed(loss)?;
         network.idle().iter().for_each(|range| self.gradient[range.clone()].fill(0.0));
         // In the place of gradients, which running statistics have none of, stands what they were in this round.
         self.seen.clear();
@@ -386,7 +387,8 @@ impl<'a> Fit<'a> {
         let required_rows = self.asked.as_ref().filter(|_| asked);
         let mut walk = Walk { peers: &mut peers, graph, required_rows, network, p, inputs, context };
         // Where training is in batches for its memory's sake, evaluations must not ask for more.
-        unless_files_changed(if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) })
+        let result = if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) };
+        self.unless_files_changed(result)
     }
 
     /// The same as training sees them; `None` where evaluations see no more.
@@ -406,8 +408,9 @@ impl<'a> Fit<'a> {
         let (pass, inputs) = (&mut self.pass, &self.inputs);
         let (mut peers, graph) = worker.split();
         let walk = &mut Walk { peers: &mut peers, graph, required_rows: None, network, p: parameters, inputs, context };
-        unless_files_changed(pass.forward(walk))?;
-        Ok(Some(pass))
+        let result = pass.forward(walk);
+        self.unless_files_changed(result)?;
+        Ok(Some(&mut self.pass))
     }
 
     /// Evaluates the parameters after a round that still has to be, keeps them if they are the best, and returns all
@@ -445,25 +448,27 @@ impl<'a> Fit<'a> {
         worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
         result
     }
-}
 
-/// What was computed from features in a file that has changed since reaches nobody: neither sums over workers nor a
-/// checkpoint.
-fn refuse_changed_files() -> Result<()> {
-    let what = "the file has changed since it was opened, and features are read from it (data.features_in = \"file\"); \
-                where it is as it was, `laconic resume` goes on";
-    laconic_graph::memory::changed_file().map_or(Ok(()), |path| Err(TrainError::file(path, what)))
-}
+    /// What was computed from features in a file that has changed since reaches nobody: neither sums over workers nor a
+    /// checkpoint.
+    fn refuse_changed_files(&self) -> Result<()> {
+        let inputs = std::iter::once(&self.inputs).chain(&self.eval_inputs);
+        let what = "the file has changed since it was opened, and features are read from it (data.features_in = \
+                    \"file\"); where it is as it was, `laconic resume` goes on";
+        let changed = inputs.filter_map(|inputs| inputs.x.changed_file()).next();
+        changed.map_or(Ok(()), |path| Err(TrainError::file(path, what)))
+    }
 
-/// Why a stage has ended so: a file that has changed goes before what came of it.
-pub(super) fn cause(error: TrainError) -> TrainError {
-    refuse_changed_files().err().unwrap_or(error)
-}
+    /// Why the stage has ended so: a file that has changed goes before what came of it.
+    pub(super) fn cause(&self, error: TrainError) -> TrainError {
+        self.refuse_changed_files().err().unwrap_or(error)
+    }
 
-/// What a pass has come to, unless a file has changed: then that is why a pass has failed, too.
-fn unless_files_changed<T>(result: Result<T>) -> Result<T> {
-    refuse_changed_files()?;
-    result
+    /// What a pass has come to, unless a file has changed: then that is why a pass has failed, too.
+    fn unless_files_changed<T>(&self, result: Result<T>) -> Result<T> {
+        self.refuse_changed_files()?;
+        result
+    }
 }
 
 /// Figures that are no numbers can neither be compared nor written down.

@@ -5,6 +5,7 @@
 //! What is lent is at most three times as large as what it is lent for: a narrow matrix that held the memory of a wide
 //! one would have the next wide one ask for more.
 
+use laconic_array::Array;
 use laconic_nn::matrix::{Bf16, Value, Values};
 use laconic_nn::network::Network;
 use laconic_nn::{Matrix, Precision};
@@ -16,9 +17,9 @@ pub const LENT: usize = 3;
 /// Memory of matrices that nobody reads any more.
 #[derive(Default)]
 pub(super) struct Spare {
-    of_own: Vectors,
+    of_own: Arrays,
     /// Of matrices of the halo's rows, of which there may be many more or far fewer.
-    of_halo: Vectors,
+    of_halo: Arrays,
     /// How a pass stores what it does not say otherwise of.
     precision: Precision,
     /// Values of the largest matrix of own rows of a pass.
@@ -26,12 +27,12 @@ pub(super) struct Spare {
 }
 
 #[derive(Default)]
-struct Vectors {
-    plain: Vec<Vec<f32>>,
-    short: Vec<Vec<Bf16>>,
+struct Arrays {
+    plain: Vec<Array<f32>>,
+    short: Vec<Array<Bf16>>,
 }
 
-impl Vectors {
+impl Arrays {
     fn shape(
         &mut self,
         matrix: &mut Matrix,
@@ -44,7 +45,7 @@ impl Vectors {
         let needed = rows * columns;
         let values = match (std::mem::take(matrix).into_values(), precision) {
             (Values::Bf16(own), _) => Values::Bf16(lend(&mut self.short, own, needed, largest)),
-            (Values::F32(_), Precision::Bf16) => Values::Bf16(lend(&mut self.short, Vec::new(), needed, largest)),
+            (Values::F32(_), Precision::Bf16) => Values::Bf16(lend(&mut self.short, Array::new(), needed, largest)),
             (Values::F32(own), Precision::F32) => Values::F32(lend(&mut self.plain, own, needed, largest)),
         };
         *matrix = Matrix::from_values(rows, columns, values);
@@ -101,28 +102,28 @@ impl Spare {
     }
 }
 
-/// So many values in the memory of `own` or of one of the vectors, or in new memory.
-fn lend<T: Value>(vectors: &mut Vec<Vec<T>>, own: Vec<T>, needed: usize, largest: usize) -> Vec<T> {
-    let mut vector = own;
-    if vector.capacity() < needed {
-        put(vectors, vector);
-        let fits = |(_, vector): &(usize, &Vec<T>)| (needed..=LENT * needed).contains(&vector.capacity());
-        let best = vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
-        vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| vectors.swap_remove(at));
+/// So many values in the memory of `own` or of one of the arrays, or in new memory.
+fn lend<T: Value>(arrays: &mut Vec<Array<T>>, own: Array<T>, needed: usize, largest: usize) -> Array<T> {
+    let mut array = own;
+    if array.capacity() < needed {
+        put(arrays, array);
+        let fits = |(_, array): &(usize, &Array<T>)| (needed..=LENT * needed).contains(&array.capacity());
+        let best = arrays.iter().enumerate().filter(fits).min_by_key(|(_, array)| array.capacity());
+        array = best.map(|(at, _)| at).map_or_else(Array::new, |at| arrays.swap_remove(at));
     }
-    if vector.capacity() < needed {
+    if array.capacity() < needed {
         // What grew would be copied.
         let is_large = LENT * needed >= largest;
-        drop(vector);
-        vector = T::zeros(if is_large { needed.max(largest) } else { needed });
+        drop(array);
+        array = Array::zeros(if is_large { needed.max(largest) } else { needed });
     }
-    vector.resize(needed, T::default());
-    vector
+    array.resize(needed);
+    array
 }
 
-fn put<T>(vectors: &mut Vec<Vec<T>>, vector: Vec<T>) {
-    if vector.capacity() > 0 {
-        vectors.push(vector);
+fn put<T: Value>(arrays: &mut Vec<Array<T>>, array: Array<T>) {
+    if array.capacity() > 0 {
+        arrays.push(array);
     }
 }
 

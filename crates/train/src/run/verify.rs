@@ -1,6 +1,5 @@
 //! One = many: the same run on one worker and on K, compared parameter by parameter.
 
-use laconic_graph::dataset::Features;
 use laconic_graph::order::OrderKind;
 use laconic_graph::part::{Part, cut};
 use laconic_key::{Key, Purpose};
@@ -209,12 +208,10 @@ impl Pair<'_> {
         for sample in 0..SAMPLES {
             let mut parts = self.parts[0].clone();
             for part in &mut parts {
-                if let Features::Dense { values, .. } | Features::Sparse { values, .. } = &mut part.features {
-                    let key = Key::new(config.train.seed, Purpose::LastBits).with(sample);
-                    let last_bits = |at| key.number(at) % (2 * LAST_BITS + 1);
-                    let factor = |at| 1.0 + (last_bits(at) as f32 - LAST_BITS as f32) * f32::EPSILON;
-                    values.iter_mut().zip(0..).for_each(|(value, at)| *value *= factor(at));
-                }
+                let key = Key::new(config.train.seed, Purpose::LastBits).with(sample);
+                let last_bits = |at| key.number(at) % (2 * LAST_BITS + 1);
+                let factor = |at| 1.0 + (last_bits(at) as f32 - LAST_BITS as f32) * f32::EPSILON;
+                part.features.stored_mut().iter_mut().zip(0..).for_each(|(value, at)| *value *= factor(at));
             }
             let other = self.run(&config, &parts)?.swap_remove(0).trained.chosen;
             most = most.max(worst(&differences(&self.plan()?, &other, one)));

@@ -8,6 +8,7 @@ use laconic_graph::edges::Edges;
 use laconic_graph::part::Part;
 use laconic_graph::plan::Topology;
 use laconic_nn::loss::Targets;
+use laconic_nn::matrix::Values;
 use laconic_nn::{Block, EdgeData, Matrix, Nodes, Operand, SparseRows};
 
 use super::by_id::ById;
@@ -212,7 +213,7 @@ fn names(own: &[u64], halo: &[u64]) -> [Vec<u32>; 2] {
 fn operand(features: Features, rows: usize, columns: usize) -> Operand {
     match features {
         Features::None => Operand::Dense(Matrix::zeros(rows, columns)),
-        Features::Dense { values, .. } => Operand::compact(Matrix::from_vec(rows, columns, values)),
+        Features::Dense { values, .. } => Operand::compact(Matrix::from_values(rows, columns, Values::F32(values))),
         Features::Sparse { offsets, indices, values, .. } => {
             let offsets = offsets.into_iter().map(|o| o as usize).collect();
             Operand::Sparse(SparseRows::new(columns, offsets, indices, values))

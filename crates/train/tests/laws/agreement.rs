@@ -368,7 +368,7 @@ fn a_run_goes_on_with_no_other_data_and_no_other_parts() {
         values.rotate_right(1);
     }
     let mut wider = dataset.clone();
-    wider.features = Features::Dense { columns: 13, values: vec![0.5; 13 * dataset.graph.nodes()] };
+    wider.features = Features::Dense { columns: 13, values: vec![0.5; 13 * dataset.graph.nodes()].into() };
     let cut = |dataset: &Dataset| parts(&config, dataset, 2);
     let another = parts(&crate::fixture::config(&["partition.seed=1"]), &dataset, 2);
     for (before, now, words) in [

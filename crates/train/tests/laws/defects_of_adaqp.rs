@@ -134,7 +134,7 @@ fn more_than_ten_layers_are_told_apart() {
 fn rows_without_any_range_get_eight_bits() {
     let mut dataset = graph(120, 3);
     let columns = dataset.features.columns();
-    dataset.features = Features::Dense { columns, values: vec![0.0; 120 * columns] };
+    dataset.features = Features::Dense { columns, values: vec![0.0; 120 * columns].into() };
     let keys = [&ADAPTIVE[..], &["model.layers=1", "model.arch=gin", "messages.evaluation=none"]].concat();
     let outcomes = run(&config(&keys), &dataset, 3);
     let shares = &outcomes[0].summary.as_ref().expect("worker 0 sums up").bits;

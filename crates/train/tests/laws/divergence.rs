@@ -12,7 +12,7 @@ use crate::methods::{ARCHS, SCHEDULES};
 fn numbers_that_overflow_are_a_divergence_wherever_they_show_first() {
     let mut dataset = graph(120, 3);
     let columns = dataset.features.columns();
-    dataset.features = Features::Dense { columns, values: vec![3e38; 120 * columns] };
+    dataset.features = Features::Dense { columns, values: vec![3e38; 120 * columns].into() };
     for schedule in SCHEDULES {
         for arch in ARCHS {
             let keys = [schedule, arch].concat();

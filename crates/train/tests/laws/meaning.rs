@@ -130,7 +130,7 @@ fn numbers_of_ogb_and_of_sparse_rows_are_standardised_before_they_are_rounded_an
     let given = read(&ogb, &ReadOptions::default()).expect("a folder of OGB");
     let Features::Dense { columns: 1, values } = given.features.clone() else { panic!("one column") };
     let offsets = (0..=u64::from(rows)).collect();
-    let sparse = Features::Sparse { columns: 1, offsets, indices: vec![0; rows as usize], values };
+    let sparse = Features::Sparse { columns: 1, offsets, indices: vec![0; rows as usize], values: values.into_vec() };
     laconic_graph::write::write_interchange(&npz, &Dataset { features: sparse, ..given }).expect("written");
     // 0, 3, 6, … 189 train.
     let (mean, deviation) = (94.5, 3.0 * ((64.0 * 64.0 - 1.0) / 12.0f64).sqrt());

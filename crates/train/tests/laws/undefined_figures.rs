@@ -156,7 +156,7 @@ fn truths(dataset: &Dataset, role: u8) -> Vec<i32> {
 #[test]
 fn a_model_to_which_all_nodes_look_alike_is_said_to_predict_one_class_and_held_to_the_best() {
     let mut dataset = graph(150, 3);
-    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300] };
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300].into() };
     for keys in METHODS.iter().filter(|keys| keys[0] != "schedule.kind=lazy") {
         for (workers, lr) in [(1, "train.lr=0.05"), (3, "train.lr=0.05"), (3, "train.lr=1e-30")] {
             let keys = [keys, &["model.arch=mlp", "train.metrics=[\"accuracy\"]", "train.epochs=8", lr][..]].concat();
@@ -191,7 +191,7 @@ fn a_model_to_which_all_nodes_look_alike_is_said_to_predict_one_class_and_held_t
 #[test]
 fn labels_that_are_the_same_for_all_nodes_are_said_to_be() {
     let mut dataset = multi_label(180, 3);
-    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 360] };
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 360].into() };
     let keys = ["model.arch=mlp", "train.epochs=3", "train.metrics=[\"micro_f1\"]"];
     for workers in [1, 3] {
         let said = notes(&logged(&keys, &dataset, workers).0);
@@ -202,7 +202,7 @@ fn labels_that_are_the_same_for_all_nodes_are_said_to_be() {
 #[test]
 fn links_that_all_score_the_same_are_no_better_than_that() {
     let mut dataset = graph(150, 2);
-    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300] };
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300].into() };
     for (metric, figure) in [("mrr", "0.0476"), ("hits@10", "0.0000"), ("roc_auc", "0.5000")] {
         let metrics = format!("train.metrics=[\"{metric}\"]");
         let keys =

@@ -118,22 +118,22 @@ pub fn run(arguments: &Roofline, output: &Output) -> Result<u8> {
 
 /// A copy of an array of so many bytes.
 pub fn copied(compute: &Compute, bytes: u64, seconds: f64) -> Moved {
-    let from = vec![1.0f32; (bytes / 4) as usize];
-    let mut out = vec![0.0f32; from.len()];
-    let times = times(seconds, &mut || copy(compute, &mut out, &from));
-    moved(compute, ("copy", 0), 8 * from.len() as u64, times)
+    let values = (bytes / 4) as usize;
+    // Matrices, since what a model computes on lies where theirs do.
+    let (from, mut out) = (Matrix::filled(1, values, 1.0), Matrix::zeros(1, values));
+    let times = times(seconds, &mut || copy(compute, out.data_mut(), from.data()));
+    moved(compute, ("copy", 0), 8 * values as u64, times)
 }
 
 /// So many picks of random rows among so many of this width: copied one by one, then read alone.
 pub fn gathered(compute: &Compute, (rows, picks): (usize, usize), width: usize, seconds: f64) -> [Moved; 2] {
     let key = Key::new(0, Purpose::Test);
     let picks: Vec<u32> = (0..picks as u64).map(|pick| key.with(pick).below(rows as u64) as u32).collect();
-    let from = vec![1.0f32; rows * width];
-    let mut out = vec![0.0f32; picks.len() * width];
-    let copied = times(seconds, &mut || copy_picked(compute, &mut out, width, &from, &picks));
+    let (from, mut out) = (Matrix::filled(rows, width, 1.0), Matrix::zeros(picks.len(), width));
+    let copied = times(seconds, &mut || copy_picked(compute, out.data_mut(), width, from.data(), &picks));
     let bytes = (4 * width * picks.len()) as u64;
-    out.truncate(sums_of(picks.len()) * width);
-    let read = times(seconds, &mut || sum_picked(compute, &mut out, width, &from, &picks));
+    out.reshape(sums_of(picks.len()), width);
+    let read = times(seconds, &mut || sum_picked(compute, out.data_mut(), width, from.data(), &picks));
     [moved(compute, ("copied", width), 2 * bytes, copied), moved(compute, ("read", width), bytes, read)]
 }
 
@@ -148,8 +148,7 @@ pub fn multiplied(
     [inputs, outputs]: [usize; 2],
     seconds: f64,
 ) -> [Multiplied; 3] {
-    let filled =
-        |rows: usize, columns: usize| Matrix::from_vec(rows, columns, vec![0.5; rows * columns]).converted(precision);
+    let filled = |rows: usize, columns: usize| Matrix::filled(rows, columns, 0.5).converted(precision);
     let (mut x, mut z) = (filled(rows, inputs), filled(rows, outputs));
     let (weight, mut gradient) = (vec![0.25f32; inputs * outputs], vec![0.0f32; inputs * outputs]);
     let threads = compute.threads();

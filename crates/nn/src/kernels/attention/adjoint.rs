@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use laconic_array::Array;
+
 use super::{
     AHEAD, Blocks, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, blocks_in, each_heads, heads_of, leaky,
     quarters,
@@ -25,7 +27,7 @@ pub struct ScoreGradients {
     /// The gradient of each score before LeakyReLU, in the block's forward order, as the bits of an `f32`. The pass
     /// runs by source and writes these in the order of destinations; relaxed atomic stores make that safe, and cost
     /// what plain ones do.
-    edges: Vec<AtomicU32>,
+    edges: Array<AtomicU32>,
 }
 
 /// The adjoint of fold and close together, by source: sets `gradients.source` to the gradients of the sources' score
@@ -47,7 +49,10 @@ pub fn attention_adjoint(
 ) {
     let heads = softmax.heads();
     let edges = scores.block.edges() * heads;
-    gradients.edges.resize_with(edges.max(gradients.edges.len()), AtomicU32::default);
+    if gradients.edges.len() < edges {
+        gradients.edges = Array::default();
+        gradients.edges = Array::of_defaults(edges);
+    }
     gradients.source.reshape(scores.block.sources(), heads);
     out.reshape(scores.block.sources(), scores.messages.columns());
     let halves = (gradients.source.data_mut(), heads);

@@ -53,7 +53,7 @@ fn folds(bench: &mut Bench<'_>, block: &Block, width: usize) {
         return;
     }
     let (nodes, against) = (block.sources(), against(bench, block, width));
-    let rows = Matrix::from_vec(nodes, width, vec![0.5; nodes * width]);
+    let rows = Matrix::filled(nodes, width, 0.5);
     let mut out = Matrix::zeros(nodes, width);
     bench.kernel(FOLDS[0], width, against, &mut |compute| sum_fold(compute, &mut out, Store::Set, block, &rows));
     bench.kernel(FOLDS[1], width, against, &mut |compute| {
@@ -65,8 +65,8 @@ fn attention(bench: &mut Bench<'_>, block: &Block) {
     let [heads, width] = HEADS;
     let (nodes, columns) = (block.sources(), heads * width);
     let against = against(bench, block, columns);
-    let messages = Matrix::from_vec(nodes, columns, vec![0.5; nodes * columns]);
-    let (source, vector) = (Matrix::from_vec(nodes, heads, vec![0.25; nodes * heads]), vec![-1.0 / 64.0; columns]);
+    let messages = Matrix::filled(nodes, columns, 0.5);
+    let (source, vector) = (Matrix::filled(nodes, heads, 0.25), vec![-1.0 / 64.0; columns]);
     let scores = Scores { block, messages: &messages, source: &source, weight: &[] };
     let (mut sums, mut softmax) = (Matrix::zeros(nodes, columns), Softmax::default());
     let shape = format!("{heads}x{width}");
