@@ -71,13 +71,12 @@ const BRIEF: &[&str] = &[];
 
 /// Attributes that silence a lint: file, lint.
 const ALLOWED: &[(&str, &str)] = &[
-    // The only places with `unsafe`: a foreign library, files as memory, the allocator, and vector instructions behind
-    // a check of the processor.
+    // The only places with `unsafe`: a foreign library, files as memory, advice to the kernel, and vector instructions
+    // behind a check of the processor.
     ("crates/wire/src/transport/mpi.rs", "unsafe_code"),
     ("crates/graph/src/part/mapped.rs", "unsafe_code"),
     ("crates/graph/src/memory.rs", "unsafe_code"),
-    ("crates/graph/src/memory/lines.rs", "unsafe_code"),
-    ("crates/graph/src/memory/arrays.rs", "unsafe_code"),
+    ("crates/array/src/huge_pages.rs", "unsafe_code"),
     ("crates/graph/src/memory/shrunk.rs", "unsafe_code"),
     ("crates/nn/src/kernels/dispatch.rs", "unsafe_code"),
     ("crates/nn/src/kernels/product_tiles.rs", "unsafe_code"),

@@ -129,6 +129,26 @@ fn what_evaluations_send_is_what_was_predicted_account_by_account() {
     }
 }
 
+#[test]
+fn codecs_of_training_change_neither_what_evaluations_send_nor_what_they_find() {
+    let run = |forward: &str| {
+        let keys = [forward, WORKERS];
+        let (outcomes, means) = means(&simulated(&keys), dealt(&dataset(&keys), 3));
+        assert_as_predicted(&outcomes, &keys);
+        let sent = outcomes.iter().map(|of| of.sent.totals_by_kind()[Kind::Evaluation]).collect::<Vec<_>>();
+        (sent, means.into_iter().map(|mean| mean.scores).collect::<Vec<_>>())
+    };
+    let exact = run("messages.forward=exact");
+    for forward in [
+        "messages.forward={ codec = \"quantised\", bits = 2 }",
+        "messages.forward={ codec = \"masked\", ratio = 4, reveal = true }",
+        "messages.layers.0.forward=half",
+        "messages.skip={ change = 0.1, staleness = 3 }",
+    ] {
+        assert_eq!(run(forward), exact, "{forward}");
+    }
+}
+
 /// The same over any transport: the aggregator, which holds no part, and each trainer in a process of its own, as far
 /// as they can tell.
 fn spread(config: &Config, parts: &[Part]) -> Vec<laconic_train::error::Result<Outcome>> {
