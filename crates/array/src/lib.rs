@@ -53,8 +53,8 @@ pub trait Lend<T>: Send + Sync {
 
 /// A large array: a slice of its own values or of values that somebody lends.
 ///
-/// Its own values begin a line of the processor's cache if it made their memory ([`Array::zeros`]), and lie in huge
-/// pages where the system has some. What is lent is copied before it is changed.
+/// Large arrays (64 KiB) begin a line of the processor's cache where their memory was made at once and not by a vector
+/// before, and lie in huge pages where the system has some. What is lent is copied before it is changed.
 pub struct Array<T>(Held<T>);
 
 enum Held<T> {
@@ -115,6 +115,10 @@ impl<T: Element> Array<T> {
 
     /// Makes the array this long: cuts it, or adds zeros.
     pub fn resize(&mut self, len: usize) {
+        if let Held::Lent(lender) = &self.0 {
+            let values = lender.values();
+            self.0 = Held::Owned(Owned::copied(&values[..values.len().min(len)]));
+        }
         self.own().resize(len);
     }
 

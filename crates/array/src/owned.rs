@@ -64,7 +64,7 @@ impl<T: Default> Owned<T> {
 impl<T: Element> Owned<T> {
     pub(crate) fn zeros(len: usize) -> Owned<T> {
         let padding = padding::<T>(len);
-        let mut values = huge_pages::zeros(len + padding);
+        let mut values = huge_pages::zeros(len.saturating_add(padding));
         let start = before_line(&values, padding);
         values.truncate(start + len);
         Owned { values, start, padding }
@@ -78,27 +78,27 @@ impl<T: Element> Owned<T> {
     }
 
     pub(crate) fn extend(&mut self, values: impl Iterator<Item = T>) {
-        self.make_room(values.size_hint().0);
+        self.make_room(values.size_hint().0, self.capacity().saturating_mul(2));
         self.values.extend(values);
     }
 
-    /// Makes room for so many values more, where there is none, in memory that again begins a line.
-    fn make_room(&mut self, more: usize) {
+    /// Makes room for so many values more, where there is none, in memory for `spare` in all that again begins a line.
+    fn make_room(&mut self, more: usize, spare: usize) {
         let len = self.values().len().saturating_add(more);
         if len > self.capacity() && padding::<T>(len) > 0 {
-            let mut larger = Owned::with_capacity(len.max(self.capacity().saturating_mul(2)));
+            let mut larger = Owned::with_capacity(len.max(spare));
             larger.values.extend_from_slice(self.values());
             *self = larger;
         }
     }
 
     pub(crate) fn resize(&mut self, len: usize) {
-        self.make_room(len.saturating_sub(self.values().len()));
+        self.make_room(len.saturating_sub(self.values().len()), 0);
         self.values.resize(self.start + len, T::default());
     }
 
     pub(crate) fn extend_from_slice(&mut self, values: &[T]) {
-        self.make_room(values.len());
+        self.make_room(values.len(), self.capacity().saturating_mul(2));
         self.values.extend_from_slice(values);
     }
 

@@ -73,8 +73,11 @@ extern "C" fn answer(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut li
     // program's, which nobody takes apart while it is looked at.
     unsafe {
         let (at, page) = ((*info).si_addr().addr(), PAGE.load(Ordering::Acquire));
-        let holds =
-            |place: &Place| (place.start.load(Ordering::Acquire)..place.end.load(Ordering::Acquire)).contains(&at);
+        let holds = |place: &Place| {
+            let (start, end) = (place.start.load(Ordering::Acquire), place.end.load(Ordering::Acquire));
+            // The place may have been another map's in between.
+            (start..end).contains(&at) && place.start.load(Ordering::Acquire) == start
+        };
         if PLACES.iter().any(holds) {
             let start = std::ptr::with_exposed_provenance_mut(at & !(page - 1));
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;

@@ -131,6 +131,11 @@ impl Part {
         self.nodes.len()
     }
 
+    /// Whether somebody lends its features, who may keep them where they are.
+    pub fn features_are_lent(&self) -> bool {
+        matches!(&self.features, Features::Dense { values, .. } if values.lender().is_some())
+    }
+
     /// Whether its features stay in their file; see [`FeaturesIn::File`].
     pub fn features_are_in_file(&self) -> bool {
         let Features::Dense { values, .. } = &self.features else { return false };

@@ -33,7 +33,8 @@ const EVERYWHERE: [&str; 5] = ["benchmarks", "crates", "examples", "fuzz", "test
 /// Where a member's name must not decide anything.
 const ENGINE: [&str; 4] = ["crates/wire/src", "crates/nn/src", "crates/graph/src", "crates/train/src"];
 /// The sources of each crate.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
+    "crates/array/src",
     "crates/key/src",
     "crates/graph/src",
     "crates/nn/src",

@@ -55,6 +55,7 @@ pub fn of_trainer(part: &Part, plan: &Plan) -> Memory {
 
 /// What a worker holds that evaluates means of the nodes of its part.
 pub fn of_evaluator(part: &Part, plan: &Plan) -> Memory {
+    let plan = &plan.of_evaluators();
     held(&outline(part, plan), plan, true, false)
 }
 

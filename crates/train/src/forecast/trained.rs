@@ -154,6 +154,7 @@ pub fn evaluated_by_workers(every: &[Part], parts: &[u32], edges: EvaluationEdge
 /// # Errors
 /// If parts contradict each other.
 pub fn shapes_of_evaluators(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
+    let plan = &plan.of_evaluators();
     let seen = |part: &Part| -> Result<_> {
         let (part, sets) = plan.take_links(part.clone())?;
         Ok((part, sets))

@@ -156,7 +156,7 @@ impl Books {
         evaluated: &[EvaluatedMeans],
         hosted: Option<usize>,
     ) -> Result<()> {
-        let plan = &plan.of_evaluators()?;
+        let plan = &plan.of_evaluators();
         let (evaluator, position) = (Evaluator::of(plan, meetings.global), Position::default());
         let forecast = Forecast { plan, evaluator: &evaluator, position: &position };
         for shapes in meetings.evaluating {

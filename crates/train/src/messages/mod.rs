@@ -199,6 +199,14 @@ impl Messages {
         }
     }
 
+    /// The same messages for workers that only evaluate: all rows are coded as those of evaluations.
+    #[must_use]
+    pub fn of_evaluations(&self) -> Messages {
+        let rows = [self.evaluation.clone(), self.evaluation.clone()];
+        let (named, layers) = (rows.to_vec(), BTreeMap::new());
+        Messages { rows, layers, named, skip: None, measures_costs: false, ..self.clone() }
+    }
+
     /// Whether the assigner chooses bits of any message.
     pub fn are_adaptive(&self) -> bool {
         self.named.iter().any(Coding::is_adaptive)

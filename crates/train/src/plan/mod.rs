@@ -18,7 +18,6 @@ pub(crate) mod trainers;
 mod unread;
 mod within;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_graph::links::NegativeScope;
@@ -30,7 +29,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::network::{INPUTS, LIN};
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{ClassWeights, CodecChoice, Config, EvaluationInputs, MessagesConfig, Pace, TaskChoice, Widths};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Pace, TaskChoice, Widths};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -270,15 +269,23 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The run as workers see it who evaluate means and train nothing: all rows that they fetch are for evaluations.
-    ///
-    /// # Errors
-    /// As [`Plan::with_messages`].
-    pub fn of_evaluators(&self) -> Result<Plan> {
-        let own = &self.config.messages;
-        let rows = if evaluates_alone(own) { CodecChoice::exact() } else { own.evaluation.clone() };
-        let (forward, backward) = (rows.clone(), rows);
-        self.with_messages(&MessagesConfig { forward, backward, skip: None, layers: BTreeMap::new(), ..own.clone() })
+    /// The run as workers see it who evaluate means and train nothing: they have the whole graph between them, and all
+    /// rows that they fetch are for evaluations.
+    #[must_use]
+    pub fn of_evaluators(&self) -> Plan {
+        let mut config = Config::clone(&self.config);
+        config.data.inductive = false;
+        // Without an exchange in evaluations their inputs know no row of others either.
+        let frozen = if evaluates_alone(&config.messages) { Scope::Nothing } else { self.frozen };
+        Plan {
+            config: Arc::new(config),
+            messages: self.messages.of_evaluations(),
+            inductive: false,
+            selection: None,
+            frozen,
+            evaluation_inputs: EvaluationInputs::Training,
+            ..self.clone()
+        }
     }
 
     /// The same run with what its clock of bytes shows before each round of each stage.

@@ -179,8 +179,8 @@ fn in_places(
     whole: (HaloPlan, Topology),
     seen: Option<(HaloPlan, Topology)>,
 ) -> (Graphs, Within) {
-    // Features in their file stay where they are: moved, they would be in memory.
-    if part.features_are_in_file() {
+    // Features that are lent stay where they are: moved, they would be copied, and those of a file be in memory.
+    if part.features_are_lent() {
         return ((whole, seen), Within::default());
     }
     let (links, topology) = seen.as_ref().unwrap_or(&whole);

@@ -12,7 +12,7 @@ use laconic_train::plan::Members;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads, run_worker};
 use laconic_train::worker::evaluate::Scores;
-use laconic_wire::{Kind, Ledger, threads};
+use laconic_wire::{Count, Kind, Ledger, threads};
 
 use crate::averaging::{CODED, KINDS, assert_as_predicted, dataset, dealt, last, run, simulated, trainers};
 use crate::fixture::{folder, graph, into_folder};
@@ -131,22 +131,30 @@ fn what_evaluations_send_is_what_was_predicted_account_by_account() {
 
 #[test]
 fn codecs_of_training_change_neither_what_evaluations_send_nor_what_they_find() {
-    let run = |forward: &str| {
-        let keys = [forward, WORKERS];
+    let run = |more: &[&str]| {
+        let keys = [more, &[WORKERS]].concat();
         let (outcomes, means) = means(&simulated(&keys), dealt(&dataset(&keys), 3));
         assert_as_predicted(&outcomes, &keys);
         let sent = outcomes.iter().map(|of| of.sent.totals_by_kind()[Kind::Evaluation]).collect::<Vec<_>>();
         (sent, means.into_iter().map(|mean| mean.scores).collect::<Vec<_>>())
     };
-    let exact = run("messages.forward=exact");
+    let coded = "messages.evaluation={ codec = \"quantised\", bits = 8 }";
+    let [exact, rounded] = [run(&[]), run(&[coded])];
     for forward in [
         "messages.forward={ codec = \"quantised\", bits = 2 }",
         "messages.forward={ codec = \"masked\", ratio = 4, reveal = true }",
         "messages.layers.0.forward=half",
         "messages.skip={ change = 0.1, staleness = 3 }",
     ] {
-        assert_eq!(run(forward), exact, "{forward}");
+        assert_eq!(run(&[forward]), exact, "{forward}");
+        assert_eq!(run(&[forward, coded]), rounded, "{forward}");
     }
+    // Nor does what training sees of the graph: evaluations see all of it.
+    assert_eq!(run(&["data.inductive=true"]).0, exact.0);
+    // Worker 0 sends models besides.
+    let rows = |sent: &[Count]| sent[1..].iter().map(|count| count.payload).sum::<u64>();
+    let alone = run(&["messages.evaluation=none"]).0;
+    assert!(rows(&alone) < rows(&rounded.0) && rows(&rounded.0) < rows(&exact.0), "{alone:?} {rounded:?} {exact:?}");
 }
 
 /// The same over any transport: the aggregator, which holds no part, and each trainer in a process of its own, as far

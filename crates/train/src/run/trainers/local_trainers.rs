@@ -62,7 +62,7 @@ impl LoneWorker {
     pub fn evaluator(setup: &Setup, part: Part, end: Box<dyn Transport>) -> Result<LoneWorker> {
         let door = setup.config.policy.door()?;
         let transport = Metered::new(end).counted_as(FramePurpose::Evaluation).behind(door);
-        let (worker, x) = Worker::start(Arc::new(setup.plan.of_evaluators()?), transport, part, worker_options(setup))?;
+        let (worker, x) = Worker::start(Arc::new(setup.plan.of_evaluators()), transport, part, worker_options(setup))?;
         Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting: None })
     }
 
