@@ -104,6 +104,13 @@ impl<T: Element> Array<T> {
         }
     }
 
+    /// The file that the values are read from, if it has been written to or cut since it was opened: they may be others
+    /// by now. Costs a call of the system where values stay in a file.
+    #[must_use]
+    pub fn changed_file(&self) -> Option<&Path> {
+        self.lender().filter(|lender| lender.has_changed())?.file()
+    }
+
     /// How many values the array's own memory has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {

@@ -1,5 +1,7 @@
 //! A whole dataset in memory: graph, features, labels, splits and the user's own ids.
 
+use std::path::Path;
+
 use laconic_array::Array;
 
 use crate::about::About;
@@ -150,6 +152,14 @@ impl Features {
             Features::None => &[],
             Features::Dense { values, .. } => values,
             Features::Sparse { values, .. } => values,
+        }
+    }
+
+    /// The file that the values are read from, if it has been written to or cut since; see [`Array::changed_file`].
+    pub fn changed_file(&self) -> Option<&Path> {
+        match self {
+            Features::Dense { values, .. } => values.changed_file(),
+            Features::None | Features::Sparse { .. } => None,
         }
     }
 

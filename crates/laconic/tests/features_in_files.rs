@@ -69,10 +69,10 @@ fn features_that_cannot_stay_in_a_file_are_refused_by_name() {
 const LONG: &str = "--set batch.size=2000 --set out.checkpoint_every=1";
 
 /// A run that would not end, in whose time the features of the second part are changed; how it ended.
-fn disturbed(place: &Place, transport: &str, disturb: &dyn Fn(&Path)) -> Output {
-    let line = format!("train run.toml --out run --quiet --set transport.kind={transport} {LONG}");
+fn disturbed(place: &Place, how: &str, disturb: &dyn Fn(&Path)) -> Output {
+    let line = format!("train run.toml --out run --quiet {how}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
-    command.args(line.split_whitespace()).args(["--set", "train.epochs=1000000"]).current_dir(place.path(""));
+    command.args(line.split_whitespace()).current_dir(place.path(""));
     let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let start = Instant::now();
     let rounds = || fs::read_to_string(place.path("run/metrics.jsonl")).map_or(0, |rounds| rounds.lines().count());
@@ -119,7 +119,8 @@ fn a_file_that_changes_under_a_run_is_named_and_changes_nothing() {
         let ways: [(&str, &Way); 3] =
             [("turned", &|_| overwrite(&turned)), ("none", &|_| overwrite(&none)), ("cut", &cut)];
         for (what, disturb) in ways {
-            let done = disturbed(&place, transport, disturb);
+            let how = format!("--set transport.kind={transport} --set train.epochs=1000000 {LONG}");
+            let done = disturbed(&place, &how, disturb);
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert_eq!(done.status.code(), Some(5), "{transport}, {what}: {said}");
             assert!(said.contains("part-1/features.safetensors") && said.contains("has changed"), "{said}");
@@ -132,6 +133,31 @@ fn a_file_that_changes_under_a_run_is_named_and_changes_nothing() {
             assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"], "{transport}, {what}");
             ["run", "straight"].iter().for_each(|run| fs::remove_dir_all(place.path(run)).expect("removed"));
         }
+    }
+}
+
+/// Trainers that are threads of one process read one set of files: one of these that changes ends the run with its name,
+/// whether a trainer or who evaluates means is the first to see it.
+#[cfg(unix)]
+#[test]
+fn a_file_that_changes_under_trainers_is_named_and_changes_nothing() {
+    let place = folder(2);
+    let schedule = "\n[schedule]\nkind = \"averaging\"\ninterval = \"1 step\"\nlimit = \"50000 steps\"\n";
+    place.write("run.toml", &(toml("features_in = \"file\"") + schedule));
+    let features = place.path("parts/part-1/features.safetensors");
+    let sound = fs::read(&features).expect("features");
+    let half = sound.len() as u64 / 2;
+    let cut = |path: &Path| {
+        fs::File::options().write(true).open(path).and_then(|file| file.set_len(half)).expect("cut");
+    };
+    for more in ["", "--set schedule.halo=frozen", "--set schedule.evaluator=aggregator"] {
+        let done = disturbed(&place, &format!("{LONG} {more}"), &cut);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(5), "{more}: {said}");
+        assert!(said.contains("part-1/features.safetensors") && said.contains("has changed"), "{more}: {said}");
+        place.refused("resume run", 3, &["part-1/features.safetensors"]);
+        fs::write(&features, &sound).expect("written");
+        fs::remove_dir_all(place.path("run")).expect("removed");
     }
 }
 

@@ -247,10 +247,7 @@ impl Matrix {
     /// The file that the values are read from, if it has been written to or cut since: they may be others by now. Costs
     /// a call of the system where values stay in a file.
     pub fn changed_file(&self) -> Option<&Path> {
-        fn changed<T: Value>(values: &Array<T>) -> Option<&Path> {
-            values.lender().filter(|lender| lender.has_changed())?.file()
-        }
-        each_value!(&self.values, |values| changed(values))
+        each_value!(&self.values, |values| values.changed_file())
     }
 
     /// The values, row after row, as a vector.

@@ -131,11 +131,11 @@ impl Compute {
     /// values, then adds the partials to `into`, first piece first.
     pub fn reduce(&mut self, into: &mut [f32], pieces: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
         let len = into.len();
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(len * pieces);
-        scratch.fill(0.0);
-        self.chunks(&mut scratch, len, &task);
-        self.add_in_order(into, &scratch);
+        let mut scratch = self.lend(len * pieces);
+        let partials = &mut scratch[..len * pieces];
+        partials.fill(0.0);
+        self.chunks(partials, len, &task);
+        self.add_in_order(into, partials);
         self.scratch = scratch;
     }
 
@@ -152,11 +152,10 @@ impl Compute {
         task: impl Fn(usize, &mut [f32], &mut [T]) + Sync + Send,
     ) {
         let (len, pieces) = (into.len(), bounds.len().saturating_sub(1));
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(len * pieces);
-        scratch.fill(0.0);
+        let mut scratch = self.lend(len * pieces);
+        scratch[..len * pieces].fill(0.0);
         let mut cut: [Option<(&mut [f32], &mut [T])>; MOST_PIECES] = Default::default();
-        let (mut partials, mut rest) = (&mut scratch[..], data);
+        let (mut partials, mut rest) = (&mut scratch[..len * pieces], data);
         for (cut, bounds) in cut[..pieces].iter_mut().zip(bounds.windows(2)) {
             let (partial, partials_behind) = partials.split_at_mut(len);
             let (values, behind) = rest.split_at_mut(bounds[1] - bounds[0]);
@@ -169,7 +168,7 @@ impl Compute {
                 task(piece, partial, values);
             }
         });
-        self.add_in_order(into, &scratch);
+        self.add_in_order(into, &scratch[..len * pieces]);
         self.scratch = scratch;
     }
 
@@ -188,9 +187,13 @@ impl Compute {
 
     /// Lends `len` values of scratch memory, contents unspecified. Give it back with [`Compute::give_back`].
     pub fn lend(&mut self, len: usize) -> Array<f32> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(len.max(scratch.len()));
-        scratch
+        let scratch = std::mem::take(&mut self.scratch);
+        if scratch.len() >= len {
+            return scratch;
+        }
+        // Nobody reads what it held: it is freed, not copied.
+        drop(scratch);
+        Array::zeros(len)
     }
 
     /// Memory for pieces of work.

@@ -192,6 +192,11 @@ impl TrainError {
         }
     }
 
+    /// A file of the run is not what it should be.
+    pub fn is_wrong_file(&self) -> bool {
+        matches!(self, TrainError::File { .. })
+    }
+
     /// The worker that this one waited for in vain, where that is the error.
     pub fn waited_for(&self) -> Option<u32> {
         match self {

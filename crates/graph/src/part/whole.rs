@@ -13,7 +13,7 @@ impl Part {
     /// All parts of a graph as its only one: for who judges a model on the whole, where the whole may be seen.
     ///
     /// # Errors
-    /// If there are no parts, or they are not those of one graph.
+    /// If there are no parts, they are not those of one graph, or a file has changed that features are read from.
     pub fn whole(parts: &[Part]) -> Result<Part> {
         let first = parts.first().ok_or_else(|| GraphError::invalid("there are no parts"))?;
         let places = places(parts)?;
@@ -28,6 +28,11 @@ impl Part {
             edges.offsets.push(edges.sources.len() as u64);
         }
         let differ = || GraphError::invalid(format!("{}: parts hold different things", first.global.dataset));
+        let features = features(parts, &places).ok_or_else(differ)?;
+        if let Some(path) = parts.iter().find_map(|part| part.features.changed_file()) {
+            let what = "the file has changed since it was opened, and the whole graph takes its features from it";
+            return Err(GraphError::format(path, "features", what));
+        }
         let global = super::GlobalCounts { partition_digest: String::new(), ..first.global.clone() };
         Ok(Part {
             index: 0,
@@ -36,7 +41,7 @@ impl Part {
             edges,
             left_out: Vec::new(),
             negatives: negatives(parts),
-            features: features(parts, &places).ok_or_else(differ)?,
+            features,
             labels: labels(parts, &places).ok_or_else(differ)?,
             roles: rows(parts, &places, 1, |part| Some(&part.roles)).unwrap_or_default(),
             ids: ids(parts, &places).ok_or_else(differ)?,

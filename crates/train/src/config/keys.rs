@@ -207,7 +207,7 @@ keys! {
     "messages.backward": "codec of activation gradients, in the same words (exact)",
     "messages.evaluation": "codec of evaluation passes, or none: without the others' rows (exact)",
     "messages.evaluation_inputs": "inputs that cross once, for evaluations: whole, coded by messages.evaluation, or \
-        training's (whole)",
+        training's, which schedule.evaluator = workers does not keep (whole)",
     "messages.parameters": "codec of parameter gradients, averaged parameters or trainers' models: exact | half | \
         { codec = quantised, bits } (exact)",
     "messages.error_feedback": "add what a lossy messages.parameters drops to the next round's (true)",

@@ -229,7 +229,10 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     };
     bytes("frozen inputs", handed_on + kept, each_input);
     let apart = plan.evaluates_apart(stage);
-    let of_evaluations = if apart { handed_on.max(first.facts().inputs * rows) + kept } else { 0 };
+    // Evaluations read features that stay in their file from the same map.
+    let shared = stage.first_layer == 0 && shapes.features_in_file;
+    let own = if shared { 0 } else { handed_on.max(first.facts().inputs * rows) };
+    let of_evaluations = if apart { own + kept } else { 0 };
     bytes("inputs of evaluations", of_evaluations, each_input);
     // Others' messages, and own ones that are not rows, while a fold without parameters is made of them.
     let folds = width > 0 && !live;

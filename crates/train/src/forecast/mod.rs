@@ -19,6 +19,8 @@ pub mod traffic;
 pub mod trained;
 pub mod trainers;
 
+pub(crate) use room::gigabytes;
+
 use crate::plan::Plan;
 use crate::schedule::Position;
 use crate::worker::evaluate::Evaluator;

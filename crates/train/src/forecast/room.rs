@@ -56,7 +56,7 @@ fn judge(
     Err(TrainError::config(format!("{what}; {help}")))
 }
 
-fn gigabytes(bytes: u64) -> String {
+pub(crate) fn gigabytes(bytes: u64) -> String {
     if bytes < 10_000_000 { format!("{:.2} MB", bytes as f64 / 1e6) } else { format!("{:.2} GB", bytes as f64 / 1e9) }
 }
 

@@ -18,6 +18,7 @@ use laconic_graph::roles::Roles;
 
 use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice, TaskChoice};
 use crate::error::{Result, TrainError};
+use crate::forecast::gigabytes;
 use crate::plan::Members;
 
 use super::assigned::named_parts;
@@ -273,8 +274,8 @@ fn features_place(config: &Config, path: &Path, parts: &[u32]) -> Result<(Featur
         return Ok((FeaturesIn::Memory, None));
     }
     let note = format!(
-        "{:.2} GB of features stay in their files; what is in memory of these counts in what is taken",
-        bytes as f64 / 1e9
+        "{} of features stay in their files; what is in memory of these counts in what is taken",
+        gigabytes(bytes)
     );
     Ok((FeaturesIn::File, Some(note)))
 }

@@ -7,6 +7,7 @@ use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Rank, Transport, threads};
 
 use super::local_trainers::LoneWorker;
+use super::on_threads::end_at_changed_file;
 use super::server::AGGREGATOR;
 use super::{Evaluated, Setup};
 use crate::error::{Result, TrainError};
@@ -109,6 +110,9 @@ pub(super) fn spawn<'scope, 'env>(
     start: impl FnOnce() -> Result<LoneWorker> + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, Result<Ledger>>> {
     let thread = std::thread::Builder::new().name(format!("evaluator-{}", setup.parts[place]));
-    let thread = thread.spawn_scoped(scope, move || evaluate(setup, start()?));
+    let thread = thread.spawn_scoped(scope, move || {
+        let evaluated = start().and_then(|lone| evaluate(setup, lone));
+        evaluated.inspect_err(|error| end_at_changed_file(setup, error))
+    });
     thread.map_err(|source| TrainError::io("thread of an evaluator", source))
 }

@@ -46,7 +46,7 @@ pub(super) fn beside_evaluator(
 ) -> Result<Besides> {
     std::thread::scope(|scope| {
         let evaluating = evaluator.map(|start| evaluators::spawn(scope, setup, place, start)).transpose()?;
-        let trained = train()?;
+        let trained = train();
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Ledger>>| {
             thread.join().unwrap_or_else(|panic| Err(panicked(place as u32 + 1, panic.as_ref())))
         };
@@ -55,7 +55,7 @@ pub(super) fn beside_evaluator(
             Some(evaluated) => evaluated.unwrap_or_default(),
             None => Ledger::new(),
         };
-        Ok(Besides { evaluations, ..trained })
+        Ok(Besides { evaluations, ..trained? })
     })
 }
 
@@ -179,7 +179,8 @@ pub(super) struct Besides {
 }
 
 /// Leads the run, with these trainers on threads beside the aggregator. One of them that fails is missed, as one that
-/// is elsewhere would be, and what it failed by is said at the end.
+/// is elsewhere would be, and what it failed by is said at the end; unless a file has changed that this process reads,
+/// which ends the run.
 ///
 /// # Errors
 /// As [`preside`], or what a trainer failed by where that is why.
@@ -195,7 +196,11 @@ pub(super) fn lead(
         let mut lives = Vec::new();
         for ThreadTrainer { place, part, exchange, transport, evaluator } in on_threads {
             let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
-            match thread.spawn_scoped(scope, move || live(setup, (place, part), exchange()?, (transport, evaluator))) {
+            let live = move || {
+                let lived = exchange().and_then(|met| live(setup, (place, part), met, (transport, evaluator)));
+                lived.inspect_err(|error| end_at_changed_file(setup, error))
+            };
+            match thread.spawn_scoped(scope, live) {
                 Ok(life) => lives.push(life),
                 Err(source) => {
                     setup.give_up.set();
@@ -213,6 +218,9 @@ pub(super) fn lead(
         };
         (led, places.iter().zip(lives).map(join).collect::<Vec<Result<Besides>>>())
     });
+    if let Some(changed) = lives.iter().position(|life| life.as_ref().is_err_and(TrainError::is_wrong_file)) {
+        return Err(lives.into_iter().nth(changed).and_then(Result::err).expect("it has failed"));
+    }
     let mut failed = places.iter().zip(&lives).filter_map(|(place, life)| Some((place, life.as_ref().err()?)));
     let first = failed.find(|(_, error)| !error.is_consequence()).map(|(place, error)| (*place, error.to_string()));
     let Presided { ending, server, evaluations } = match led {
@@ -261,6 +269,13 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     let end = opened.run_recorder.before;
     let traffic = Traffic::of_server(&server, &exchanged).with_evaluations(&evaluations);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
+}
+
+/// Ends the run of this process where one of its threads has seen that a file changes which they read.
+pub(super) fn end_at_changed_file(setup: &Setup, error: &TrainError) {
+    if error.is_wrong_file() {
+        setup.give_up.set();
+    }
 }
 
 /// What a trainer failed by, where the aggregator's error follows from it.
