@@ -10,6 +10,7 @@ use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 use crate::memory::afford;
+use listed::Listed;
 use std::cmp::Ordering;
 
 /// How [`build_graph`] treats the edges it is given.
@@ -135,8 +136,16 @@ fn sorted(
     if options.symmetrise && data.weights.is_some() && data.relations.is_none() {
         return Ok(merge::both_directions(nodes, (sources, targets), data, options));
     }
-    let (rows, self_loops) = listed::rows((nodes, false), (&sources, &targets), &data, options.keep_self_loops);
-    drop((sources, targets, data));
+    let ends = (&sources[..], &targets[..]);
+    let (rows, self_loops) = match Listed::of((nodes, false), ends, &data, options.keep_self_loops) {
+        Some((listed, self_loops)) => {
+            // Their memory is for the rows.
+            drop((sources, targets));
+            (listed.graph(&data), self_loops)
+        }
+        None => listed::rows((nodes, false), ends, &data, options.keep_self_loops),
+    };
+    drop(data);
     let (mut graph, duplicates) = merge::merged(rows, options.duplicates);
     if options.symmetrise {
         let mut other = transpose(&graph);

@@ -99,6 +99,16 @@ impl Spread {
         self.is_rounded |= number.is_rounded();
     }
 
+    /// So many zeros more.
+    pub(crate) fn add_zeros(&mut self, count: usize) {
+        if count > 0 {
+            let step = Wide::default().minus(*self.first.get_or_insert_default());
+            self.count += count as f64;
+            self.sum += count as f64 * step;
+            self.squares += count as f64 * step * step;
+        }
+    }
+
     /// Whether `f32` rounds the numbers by more than a small part of how far they lie apart.
     pub(crate) fn is_lost(&self) -> bool {
         let step = self.sum / self.count;
@@ -124,20 +134,49 @@ pub struct ExactColumn {
     pub values: Vec<Wide>,
 }
 
+/// The rows whose numbers are held against each other: those of one type of nodes, or all.
+#[derive(Clone, Copy)]
+pub(crate) struct Groups<'a> {
+    of: Option<&'a [u16]>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl<'a> Groups<'a> {
+    /// All rows are held against each other.
+    pub const ONE: Groups<'static> = Groups { of: None, count: 1 };
+
+    /// Rows of these groups, one a row.
+    pub fn of(groups: &'a [u16]) -> Groups<'a> {
+        let count = groups.iter().max().map_or(1, |&last| usize::from(last) + 1);
+        Groups { of: Some(groups), count }
+    }
+
+    /// The number of a row's group.
+    pub fn of_row(&self, row: usize) -> usize {
+        self.of.map_or(0, |of| usize::from(of[row]))
+    }
+}
+
 impl Exact {
     /// Room for the numbers of those columns of which too much would be lost.
     pub(crate) fn of(spreads: &[Spread], rows: usize) -> Exact {
-        let lost = spreads.iter().enumerate().filter(|(_, spread)| spread.is_lost());
-        let column = |(column, _)| ExactColumn { column, values: vec![Wide::default(); rows] };
-        Exact { columns: lost.map(column).collect() }
+        Exact::of_groups(spreads, spreads.len(), rows)
     }
 
-    /// Those of `columns`, of which all numbers are there, of which too much would be lost.
-    pub(crate) fn among(mut columns: Vec<ExactColumn>) -> Exact {
+    /// The same with the spreads of all columns for each group of rows: too much would be lost in one of them.
+    pub(crate) fn of_groups(spreads: &[Spread], columns: usize, rows: usize) -> Exact {
+        let is_lost = |column: &usize| spreads.iter().skip(*column).step_by(columns).any(Spread::is_lost);
+        let column = |column| ExactColumn { column, values: vec![Wide::default(); rows] };
+        Exact { columns: (0..columns).filter(is_lost).map(column).collect() }
+    }
+
+    /// Those of `columns`, of which all numbers are there, of which too much would be lost in one of the groups.
+    pub(crate) fn among(mut columns: Vec<ExactColumn>, groups: Groups<'_>) -> Exact {
         columns.retain(|of| {
-            let mut spread = Spread::default();
-            of.values.iter().for_each(|&number| spread.add(number));
-            spread.is_lost()
+            let mut spreads = vec![Spread::default(); groups.count];
+            of.values.iter().enumerate().for_each(|(row, &number)| spreads[groups.of_row(row)].add(number));
+            spreads.iter().any(Spread::is_lost)
         });
         Exact { columns }
     }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use laconic_array::Element;
 use rayon::prelude::*;
 
 use super::Removed;
@@ -30,8 +31,9 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
     let size = given.div_ceil(rayon::current_num_threads()).max(1);
     let shares: Vec<_> = sources.chunks(size).zip(targets.chunks(size)).collect();
     let bucketed = Buckets::of(nodes, &shares, |(sources, targets)| {
-        let ends = sources.iter().zip(*targets).map(|(&source, &target)| (source, target));
-        ends.filter(|(source, target)| keep_self_loops || source != target)
+        let ends = sources.iter().zip(*targets);
+        let kept = ends.filter(|(source, target)| keep_self_loops || source != target);
+        kept.map(|(&source, &target)| (target, key(source, target)))
     });
     drop((sources, targets));
     let kept = bucketed.keys.len();
@@ -45,7 +47,7 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
 pub(super) fn both_directions(graph: &Graph) -> Graph {
     let shares = graph.pieces(rayon::current_num_threads());
     let turned = Buckets::of(graph.nodes(), &shares, |rows| {
-        let of_row = |row: usize| graph.in_neighbours(row).iter().map(move |&source| (row as u32, source));
+        let of_row = |row: usize| graph.in_neighbours(row).iter().map(move |&end| (end, key(row as u32, end)));
         rows.clone().flat_map(of_row)
     });
     union(graph, &turned.sorted())
@@ -85,50 +87,52 @@ fn merge(mut a: &[u32], mut b: &[u32], mut each: impl FnMut(u32)) {
     a.iter().chain(b).for_each(|&source| each(source));
 }
 
-/// Edges as keys, bucket by bucket of consecutive destinations.
-pub(super) struct Buckets {
-    nodes: usize,
+/// Edges, bucket by bucket of consecutive destinations.
+pub(super) struct Buckets<K> {
+    pub(super) nodes: usize,
     /// Destinations of a bucket.
     pub(super) rows: usize,
-    pub(super) keys: Vec<u64>,
-    /// How many keys each bucket has.
+    pub(super) keys: Vec<K>,
+    /// How many edges each bucket has.
     pub(super) buckets: Vec<usize>,
 }
 
-impl Buckets {
-    /// Those that each of the `shares` has `ends` of, as source and destination; a share is for one thread, which goes
-    /// through it twice.
-    pub(super) fn of<S: Sync, E: Iterator<Item = (u32, u32)>>(
+impl<K: Element> Buckets<K> {
+    /// Those that each of the `shares` has: the destination of each, and what stands for it; a share is for one thread,
+    /// which goes through it twice.
+    pub(super) fn of<S: Sync, E: Iterator<Item = (u32, K)>>(
         nodes: usize,
         shares: &[S],
-        ends: impl Fn(&S) -> E + Sync,
-    ) -> Buckets {
+        edges: impl Fn(&S) -> E + Sync,
+    ) -> Buckets<K> {
         let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
         let (count, shift) = (nodes.div_ceil(rows), rows.trailing_zeros());
         let of_share = |share: &S| {
             let mut counts = vec![0; count];
-            ends(share).for_each(|(_, target)| counts[(target >> shift) as usize] += 1);
+            edges(share).for_each(|(target, _)| counts[(target >> shift) as usize] += 1);
             counts
         };
         let counts: Vec<Vec<usize>> = shares.par_iter().map(of_share).collect();
         let buckets: Vec<usize> = (0..count).map(|bucket| counts.iter().map(|counts| counts[bucket]).sum()).collect();
         let mut keys = laconic_array::zeros(buckets.iter().sum());
-        let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(count)).collect();
+        let mut places: Vec<Vec<&mut [K]>> = counts.iter().map(|_| Vec::with_capacity(count)).collect();
         for (bucket, keys) in in_pieces(&mut keys, &buckets).into_iter().enumerate() {
             let of_shares: Vec<usize> = counts.iter().map(|counts| counts[bucket]).collect();
             places.iter_mut().zip(in_pieces(keys, &of_shares)).for_each(|(places, keys)| places.push(keys));
         }
         shares.par_iter().zip(places).for_each(|(share, mut places)| {
             let mut next = vec![0; count];
-            for (source, target) in ends(share) {
+            for (target, key) in edges(share) {
                 let bucket = (target >> shift) as usize;
-                places[bucket][next[bucket]] = key(source, target);
+                places[bucket][next[bucket]] = key;
                 next[bucket] += 1;
             }
         });
         Buckets { nodes, rows, keys, buckets }
     }
+}
 
+impl Buckets<u64> {
     /// The graph of these edges, each once.
     fn sorted(self) -> Graph {
         let Buckets { nodes, rows, mut keys, buckets } = self;

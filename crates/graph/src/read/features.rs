@@ -4,7 +4,7 @@ use super::arrays::{Npz, c_order, each_of_npy, open_npy, read_npy};
 use super::numbers::each_row;
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
-use crate::exact::{Exact, ExactColumn, Spread, Wide, is_never_lost};
+use crate::exact::{Exact, ExactColumn, Groups, Spread, Wide, is_never_lost};
 use crate::limits::Limits;
 use crate::memory::afford;
 use crate::npy::{Header, Kind};
@@ -16,7 +16,7 @@ pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
         return DenseArray::File(path).read(nodes, limits);
     }
     let mut npz = Npz::open(path, limits)?;
-    match npz_features(&mut npz, nodes, limits)? {
+    match npz_features(&mut npz, (nodes, Groups::ONE), limits)? {
         (Features::None, _) => {
             Err(GraphError::format(path, "archive", "expected the array 'features', 'features_data' or 'x'"))
         }
@@ -30,14 +30,18 @@ pub fn name(npz: &Npz) -> &'static str {
 }
 
 /// The features of the interchange format: `features`, or the CSR parts `features_data`, `features_indices`,
-/// `features_indptr` and `features_shape`, or else `x`.
-pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+/// `features_indptr` and `features_shape`, or else `x`. What 32 bits lose is asked of each group of nodes.
+pub(crate) fn npz_features(
+    npz: &mut Npz,
+    (nodes, groups): (usize, Groups<'_>),
+    limits: &Limits,
+) -> Result<(Features, Exact)> {
     let name = name(npz);
     if npz.has(name) {
-        return DenseArray::Member(npz, name).read(nodes, limits);
+        return DenseArray::Member(npz, name).read_groups((nodes, groups), limits);
     }
     match npz.has("features_data") {
-        true => npz_csr_features(npz, "features", nodes, limits),
+        true => csr_of_groups(npz, "features", (nodes, groups), limits),
         false => Ok((Features::None, Exact::default())),
     }
 }
@@ -59,6 +63,10 @@ impl DenseArray<'_> {
     /// Reads it, and of numbers that `f32` may round those columns apart of which too much would be lost. Goes through
     /// it once more for these.
     pub fn read(&mut self, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+        self.read_groups((nodes, Groups::ONE), limits)
+    }
+
+    fn read_groups(&mut self, (nodes, groups): (usize, Groups<'_>), limits: &Limits) -> Result<(Features, Exact)> {
         let most = limits.features_values_max;
         let header = match self {
             DenseArray::Member(npz, name) => npz.values(name, most)?.header().clone(),
@@ -76,20 +84,22 @@ impl DenseArray<'_> {
         }
         let copies = if header.fortran { 2 } else { 1 };
         let bytes = ((rows * columns) as u64).saturating_mul(copies * size_of::<f32>() as u64);
-        afford(bytes).map_err(|what| self.error(what))?;
+        let of_spreads = (groups.count as u64).saturating_mul((columns * size_of::<Spread>()) as u64);
+        afford(bytes.saturating_add(of_spreads)).map_err(|what| self.error(what))?;
         let place = |at: usize| if header.fortran { (at % rows, at / rows) } else { (at / columns, at % columns) };
         let (mut values, mut spreads) =
-            (laconic_array::with_capacity(rows * columns), vec![Spread::default(); columns]);
+            (laconic_array::with_capacity(rows * columns), vec![Spread::default(); groups.count * columns]);
         self.each((limits, most), &mut |numbers| {
             for &number in numbers {
-                spreads[place(values.len()).1].add(number);
+                let (row, column) = place(values.len());
+                spreads[groups.of_row(row) * columns + column].add(number);
                 values.push(number.value as f32);
             }
         })?;
         if header.fortran && shape.len() == 2 {
             values = c_order(&values, &shape);
         }
-        let mut exact = Exact::of(&spreads, rows);
+        let mut exact = Exact::of_groups(&spreads, columns, rows);
         if !exact.is_empty() {
             let mut kept = vec![None; columns];
             exact.columns.iter().enumerate().for_each(|(number, of)| kept[of.column] = Some(number));
@@ -146,6 +156,15 @@ pub fn text_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
 /// The CSR matrix `<name>_{data,indices,indptr,shape}`, and of numbers that `f32` may round those columns apart of
 /// which too much would be lost.
 pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+    csr_of_groups(npz, name, (nodes, Groups::ONE), limits)
+}
+
+fn csr_of_groups(
+    npz: &mut Npz,
+    name: &str,
+    (nodes, groups): (usize, Groups<'_>),
+    limits: &Limits,
+) -> Result<(Features, Exact)> {
     let member = |part: &str| format!("{name}_{part}");
     let shape = npz.read::<i64>(&member("shape"), 2)?.values;
     let &[rows, columns] = &shape[..] else {
@@ -162,46 +181,73 @@ pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits
     check.map_err(|what| npz.error(&member("indptr"), what))?;
     let exact = match is_narrow(&npz.header(&member("data"))?) {
         true => Exact::default(),
-        false => exact_csr(npz, &member("data"), (columns as usize, &offsets, &indices), limits)?,
+        false => exact_csr((npz, &member("data"), limits), (columns as usize, &offsets, &indices), groups)?,
     };
     Ok((in_order(columns, offsets, indices, values), exact))
 }
 
-/// Goes once more through the stored numbers for the columns of which `f32` may lose too much; in all others there are
-/// more zeros than in these.
+/// Goes through the stored numbers once more for how they lie, and once more for those of the columns of which `f32` may
+/// lose too much; in most others there are more zeros than in these.
 fn exact_csr(
-    npz: &mut Npz,
-    name: &str,
+    (npz, name, limits): (&mut Npz, &str, &Limits),
     (columns, offsets, indices): (usize, &[i64], &[u32]),
-    limits: &Limits,
+    groups: Groups<'_>,
 ) -> Result<Exact> {
     let rows = offsets.len() - 1;
-    let mut stored = vec![0usize; columns];
-    indices.iter().for_each(|&column| stored[column as usize] += 1);
-    let full: Vec<usize> = (0..columns).filter(|&column| !is_never_lost(stored[column], rows)).collect();
-    if full.is_empty() {
+    let of_spreads = (groups.count as u64).saturating_mul((columns * size_of::<Spread>()) as u64);
+    afford(of_spreads.saturating_mul(2)).map_err(|what| npz.error(name, what))?;
+    let (mut stored, mut of_group) = (vec![0usize; groups.count * columns], vec![0usize; groups.count]);
+    let (mut last, mut is_repeated) = (vec![usize::MAX; columns], vec![false; columns]);
+    for row in 0..rows {
+        let group = groups.of_row(row);
+        of_group[group] += 1;
+        for &column in &indices[offsets[row] as usize..offsets[row + 1] as usize] {
+            let column = column as usize;
+            stored[group * columns + column] += 1;
+            is_repeated[column] |= std::mem::replace(&mut last[column], row) == row;
+        }
+    }
+    let is_full = |place: usize| stored[place] > 0 && !is_never_lost(stored[place], of_group[place / columns.max(1)]);
+    if !(0..stored.len()).any(is_full) {
         return Ok(Exact::default());
     }
-    afford((full.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64))
-        .map_err(|what| npz.error(name, what))?;
+    let mut spreads = vec![Spread::default(); stored.len()];
+    let most = limits.features_values_max;
+    let mut each = |each: &mut dyn FnMut((usize, usize), Wide)| {
+        let (mut at, mut row) = (0, 0);
+        npz.each(name, most, &mut |numbers: &[Wide]| {
+            for &number in numbers {
+                while offsets[row + 1] as usize <= at {
+                    row += 1;
+                }
+                each((row, indices[at] as usize), number);
+                at += 1;
+            }
+        })
+    };
+    each(&mut |(row, column), number| spreads[groups.of_row(row) * columns + column].add(number))?;
+    for (place, spread) in spreads.iter_mut().enumerate() {
+        spread.add_zeros(of_group[place / columns].saturating_sub(stored[place]));
+    }
+    // Numbers of one place are added up below, so that these say nothing yet.
+    let is_lost = |column: usize| {
+        let places = (0..groups.count).map(|group| group * columns + column);
+        places.clone().any(is_full) && (is_repeated[column] || places.into_iter().any(|place| spreads[place].is_lost()))
+    };
+    let lost: Vec<usize> = (0..columns).filter(|&column| is_lost(column)).collect();
+    let bytes = (lost.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64);
+    afford(bytes).map_err(|what| GraphError::format(Path::new(name), "features", what))?;
     // Now the place of each column among these, or none.
-    stored.fill(usize::MAX);
-    full.iter().enumerate().for_each(|(place, &column)| stored[column] = place);
+    last.fill(usize::MAX);
+    lost.iter().enumerate().for_each(|(place, &column)| last[column] = place);
     let of = |column| ExactColumn { column, values: vec![Wide::default(); rows] };
-    let mut full: Vec<ExactColumn> = full.into_iter().map(of).collect();
-    let (mut at, mut row) = (0, 0);
-    npz.each(name, limits.features_values_max, &mut |numbers: &[Wide]| {
-        for &number in numbers {
-            while offsets[row + 1] as usize <= at {
-                row += 1;
-            }
-            if let Some(of) = full.get_mut(stored[indices[at] as usize]) {
-                of.values[row] = of.values[row].and(number);
-            }
-            at += 1;
+    let mut lost: Vec<ExactColumn> = lost.into_iter().map(of).collect();
+    each(&mut |(row, column), number| {
+        if let Some(of) = lost.get_mut(last[column]) {
+            of.values[row] = of.values[row].and(number);
         }
     })?;
-    Ok(Exact::among(full))
+    Ok(Exact::among(lost, groups))
 }
 
 /// Dense features of shape [nodes, columns]; a vector is one column.

@@ -21,6 +21,7 @@ use crate::build::{Removed, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::edges::{EdgeData, Relations};
 use crate::error::Result;
+use crate::exact::{Exact, ExactColumn, Groups, Wide};
 use crate::graph::Graph;
 use crate::limits::Limits;
 use crate::node_types::{apart, beside};
@@ -63,10 +64,13 @@ impl Reader for Interchange {
         let negatives = given::read(&mut npz, (held.as_ref(), listed), nodes, limits)?;
         let (graph, removed) = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
         about.name_reverses(graph.data.kinds());
-        let (mut features, mut exact) = features::npz_features(&mut npz, nodes, limits)?;
-        if options.typed {
-            tell_apart((&mut features, &mut about), &mut npz, nodes, limits)?;
-            exact.columns.retain(|_| about.node_types.is_empty());
+        let types = if options.typed { npz.optional::<u16>("node_type", limits.nodes_max)? } else { None };
+        let types = types.map(|array| array.values);
+        let groups = types.as_ref().filter(|types| types.len() == nodes);
+        let groups = groups.map_or(Groups::ONE, |types| Groups::of(types));
+        let (mut features, mut exact) = features::npz_features(&mut npz, (nodes, groups), limits)?;
+        if let (Some(types), true) = (types, about.node_types.is_empty()) {
+            tell_apart((&mut features, &mut exact, &mut about), &types, &mut npz, (nodes, limits))?;
         }
         let labels = read_labels(&mut npz, nodes, limits)?;
         let splits = read_splits(&mut npz, nodes, limits)?;
@@ -268,15 +272,11 @@ fn read_relations(
 
 /// Gives each type of nodes that `node_type` tells apart feature columns of its own, unless the features have them.
 fn tell_apart(
-    (features, about): (&mut Features, &mut About),
+    (features, exact, about): (&mut Features, &mut Exact, &mut About),
+    of: &[u16],
     npz: &mut Npz,
-    nodes: usize,
-    limits: &Limits,
+    (nodes, limits): (usize, &Limits),
 ) -> Result<()> {
-    let of = match npz.optional::<u16>("node_type", limits.nodes_max)? {
-        Some(array) if about.node_types.is_empty() => array.values,
-        _ => return Ok(()),
-    };
     if of.len() != nodes {
         return Err(npz.error("node_type", format!("expected {nodes} values, one a node, found {}", of.len())));
     }
@@ -294,11 +294,25 @@ fn tell_apart(
     if columns > limits.columns_max {
         return Err(npz.error("node_type", format!("expected types with at most {} columns", limits.columns_max)));
     }
-    let types = apart(features, &about.features, &of, names);
-    (*features, about.node_types, about.features) = beside(&types, &of);
+    *exact = exact_apart(exact, features.columns(), (of, names.len()));
+    let types = apart(features, &about.features, of, names);
+    (*features, about.node_types, about.features) = beside(&types, of);
     // How columns of a table became features is said of other columns than these.
     about.columns.clear();
     Ok(())
+}
+
+/// Columns that all types share, for each type of which too much would be lost; 0 for nodes of other types.
+fn exact_apart(exact: &Exact, columns: usize, (of, types): (&[u16], usize)) -> Exact {
+    let of_type = |number: usize| {
+        exact.columns.iter().map(move |shared| {
+            let is_own = |row: usize| usize::from(of[row]) == number;
+            let own = |(row, &value): (usize, &Wide)| if is_own(row) { value } else { Wide::default() };
+            let values = shared.values.iter().enumerate().map(own).collect();
+            ExactColumn { column: number * (columns + 1) + shared.column, values }
+        })
+    };
+    Exact::among((0..types).flat_map(of_type).collect(), Groups::of(of))
 }
 
 /// Who trains, validates and tests, in each split.

@@ -159,9 +159,10 @@ impl Header {
         let expected = self.entries.min(bytes / 4) as usize;
         // Where there is no memory for them, the growth below says so.
         if afford(expected as u64 * 12).is_ok() {
-            all.sources.reserve(expected);
-            all.targets.reserve(expected);
-            all.weights.reserve(if self.has_values { expected } else { 0 });
+            let weights = if self.has_values { expected } else { 0 };
+            all.sources = laconic_array::with_capacity(expected);
+            all.targets = laconic_array::with_capacity(expected);
+            all.weights = laconic_array::with_capacity(weights);
         }
         let mut growth = Growth::new();
         let parse = |line: &[u8], into: &mut Entries| self.entry(line, into);

@@ -6,6 +6,7 @@ use laconic_graph::info::check;
 use laconic_graph::limits::Limits;
 use laconic_graph::prepare::{rescale, row_normalise, standardise};
 use laconic_graph::read::{ReadOptions, read};
+use laconic_graph::write::write_interchange;
 
 /// So many nodes have the numbers from 10^9 on, of which `f32` has one in 64.
 const ROWS: usize = 192;
@@ -147,4 +148,39 @@ fn sparse_columns_are_kept_apart_only_where_32_bits_lose_them() {
     let Features::Sparse { offsets, values, .. } = features else { panic!("sparse stays sparse") };
     let seven = &values[offsets[7] as usize..offsets[8] as usize];
     assert_eq!(seven, [(1_000_000_007.0 / 1_000_000_007.1) as f32, (0.1 / 1_000_000_007.1) as f32]);
+}
+
+/// What a type's numbers are is asked of its own nodes: beside the zeros of all others no column is far from 0.
+#[test]
+fn columns_of_types_keep_their_precision_through_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("typed.npz");
+    let typed = ReadOptions { typed: true, ..ReadOptions::default() };
+    let given = read_again(&ogb_typed());
+    assert_eq!(given.exact.columns.len(), 1);
+    write_interchange(&path, &given).unwrap();
+    let found = read(&path, &typed).unwrap();
+    assert_eq!((found.exact, found.features), (given.exact, given.features));
+
+    // Two types that share columns: those of the first are close to 0, and each type gets all columns to itself.
+    let types: Vec<i64> = (0..2 + ROWS as i64).map(|row| i64::from(row >= 2)).collect();
+    let rows = [0.25, 0.5].into_iter().chain(numbers().map(|number| number as f64));
+    let features: Vec<f64> = rows.flat_map(|number| [0.1, number]).collect();
+    let members = [
+        ("edge_index", int64(&[2, 1], &[0, 1])),
+        ("node_type", int64(&[types.len()], &types)),
+        ("features", npy("<f8", &[types.len(), 2], features.iter().map(|number| number.to_le_bytes()))),
+    ];
+    std::fs::write(&path, fixtures::npz(&members)).unwrap();
+    let shared = read(&path, &typed).unwrap();
+    let kept: Vec<usize> = shared.exact.columns.iter().map(|of| of.column).collect();
+    assert_eq!(kept, [4], "columns 0 to 2 are those of the first type");
+    let numbers: Vec<f64> = numbers().map(|number| number as f64).collect();
+    let found: Vec<f64> = shared.exact.columns[0].values.iter().map(|wide| wide.value).collect();
+    assert_eq!((&found[..2], &found[2..]), (&[0.0, 0.0][..], &numbers[..]));
+    let as_features = |row: usize| match &shared.features {
+        Features::Sparse { offsets, values, .. } => values[offsets[row] as usize..offsets[row + 1] as usize].to_vec(),
+        _ => panic!("types have sparse features"),
+    };
+    assert_eq!(as_features(3), [0.1, numbers[1] as f32, 1.0]);
 }

@@ -56,15 +56,17 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
         Some(format) => args.file.check_tables(format)?,
     }
     let (dataset, roles) = args.input.read(output)?;
+    let read_seconds = started.elapsed().as_secs_f64();
     for what in empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)) {
         output.say(format_args!("note: {what}"));
     }
     let waiting = output.begins("writing");
-    let written = match tables {
+    let mut written = match tables {
         None => args.file.write(&dataset, started)?,
         Some(format) => args.file.write_tables(&dataset, format, started)?,
     };
     waiting.end();
+    written.read_seconds = Some(read_seconds);
     let converted = Converted { written, roles };
     output.result(&converted, &converted)?;
     Ok(0)

@@ -41,6 +41,9 @@ pub(super) struct Written {
     edges: usize,
     digest: String,
     seconds: f64,
+    /// Of these, until the graph was in memory; where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) read_seconds: Option<f64>,
 }
 
 impl NewFile {
@@ -142,15 +145,17 @@ impl Written {
             edges: dataset.graph.edges(),
             digest: digest(dataset),
             seconds: started.elapsed().as_secs_f64(),
+            read_seconds: None,
         })
     }
 }
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Written { file, nodes_file, bytes, nodes, edges, digest, seconds } = self;
+        let Written { file, nodes_file, bytes, nodes, edges, digest, seconds, read_seconds } = self;
         let beside = nodes_file.as_ref().map_or_else(String::new, |nodes| format!(" and {nodes}"));
-        writeln!(f, "wrote      {file}{beside}, {}, in {seconds:.2} s", human_bytes(*bytes))?;
+        let reading = read_seconds.map_or_else(String::new, |seconds| format!(" (reading {seconds:.2} s)"));
+        writeln!(f, "wrote      {file}{beside}, {}, in {seconds:.2} s{reading}", human_bytes(*bytes))?;
         writeln!(f, "graph      {nodes} nodes, {edges} edges")?;
         write!(f, "digest     {digest}")
     }
