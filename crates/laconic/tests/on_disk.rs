@@ -145,6 +145,57 @@ fn an_interchange_npz_is_cut_in_passes_as_it_is_in_memory() {
     }
 }
 
+/// Ids that are texts or numbers, categories, dates, features that are standardised, a random split, unknown ends: the
+/// parts and their `meta.json` are those of the cut in memory, whose every byte it tells of.
+#[test]
+fn edges_beside_a_node_table_are_cut_in_passes_as_they_are_in_memory() {
+    let place = Place::new();
+    let name = |node: u32| if node.is_multiple_of(40) { format!("a-longer-name-{node}") } else { format!("n{node}") };
+    let spelt: [(&str, &dyn Fn(u32) -> String); 3] =
+        [("texts", &name), ("numbers", &|node| (7 * node + 3).to_string()), ("rows", &|node| node.to_string())];
+    for (kind, spelt) in spelt {
+        let line = |node: u32| {
+            let (class, split) =
+                (["red", "green", "blue"][node as usize % 3], ["train", "val", "test", ""][node as usize % 4]);
+            let (when, town) = (1_764_230_400u64 + 3 * u64::from(node), ["Bern", "Graz"][node as usize % 2]);
+            format!("{},{},{when},{town},{class},{split}\n", spelt(node), node % 5)
+        };
+        let rows = (0..200).map(line).collect::<String>();
+        place.write("nodes.csv", &format!("id,x,when,town,label,split\n{rows}"));
+        let edge = |edge: u32| format!("{},{}\n", spelt(edge * edge % 197), spelt(edge * 11 % 200));
+        let edges = (0..6000).map(edge).collect::<String>();
+        place.write("edges.csv", &format!("src,dst\n{edges}"));
+        place.write("more.csv", &format!("src,dst\n{},{}\n{edges}", spelt(900), spelt(5)));
+        for rest in [
+            "edges.csv --symmetrise",
+            "edges.csv --nodes nodes.csv --feature-preparation given",
+            "edges.csv --split train=0.5,val=0.2,seed=3 --method streaming --rule fennel",
+            "edges.csv --split-column split --ignore town --symmetrise",
+            "more.csv --nodes nodes.csv --unknown drop --feature-preparation row-normalised",
+        ] {
+            let line = format!("partition {rest} --parts 3 --seed 1 --force");
+            let line = if rest.contains("--method") { line } else { format!("{line} --method random") };
+            let whole = place.json(&format!("{line} --out whole"));
+            let pieces = place.json(&format!("{line} --memory 1GB --out pieces"));
+            assert_eq!((&whole["parts"], &whole["cut_edges"]), (&pieces["parts"], &pieces["cut_edges"]));
+            let of = |dir: &str| std::fs::read_to_string(place.path(&format!("{dir}/meta.json"))).unwrap();
+            assert!(of("whole").contains("green"), "classes have names");
+            assert_eq!(of("whole"), of("pieces"), "{kind}, {rest}: meta.json tells of every byte");
+        }
+        let cut = "--parts 3 --method random --memory 1GB --out p";
+        let unknown =
+            ["more.csv", "1 of 6001 rows name ids that are not among the nodes", "row 0 with", "--unknown drop"];
+        place.refused(&format!("partition more.csv --nodes nodes.csv {cut}"), 3, &unknown);
+        place.refused(&format!("partition more.csv --nodes nodes.csv --unknown add {cut}"), 3, &["--unknown drop"]);
+        place.refused(
+            &format!("partition edges.csv {}", cut.replace("1GB", "1kB")),
+            3,
+            &["node table", "are allowed"],
+        );
+    }
+    assert!(!place.path("p").exists());
+}
+
 #[test]
 fn what_of_an_interchange_npz_is_not_read_in_passes_is_refused_by_its_name() {
     let place = Place::new();

@@ -3,7 +3,7 @@
 use super::rows::RowFiles;
 use crate::digest::{array, head};
 use crate::error::Result;
-use crate::read::passes::Input;
+use crate::read::passes::{Id, Input};
 use crate::source::RowSource;
 
 /// [`crate::digest::digest`], in passes.
@@ -39,10 +39,13 @@ pub(super) fn digest((rows, data): (&RowFiles, &dyn Input), (labels, roles): (&[
     if !roles.is_empty() {
         array(&mut hash, "split", roles);
     }
-    if rows.nodes() > 0 && data.id(0).is_some() {
+    if rows.nodes() > 0 && matches!(data.id(0), Some(Id::Integer(_))) {
         head(&mut hash, "integer ids", rows.nodes() as u64);
-        for id in (0..data.nodes()).filter_map(|node| data.id(node)) {
-            hash.update(&id.to_le_bytes());
+    }
+    for id in (0..data.nodes()).filter_map(|node| data.id(node)) {
+        match id {
+            Id::Integer(id) => drop(hash.update(&id.to_le_bytes())),
+            Id::Text(id) => array(&mut hash, "id", id.as_bytes()),
         }
     }
     Ok(format!("blake3:{}", hash.finalize().to_hex()))

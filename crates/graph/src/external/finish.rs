@@ -9,6 +9,7 @@ use crate::partition::PartQuality;
 
 use super::deal::Dealt;
 use crate::error::Result;
+use crate::read::passes::Id;
 
 /// What is known of all nodes.
 pub(super) struct Nodes<'a> {
@@ -19,7 +20,7 @@ pub(super) struct Nodes<'a> {
     /// Empty without a split.
     pub(super) roles: &'a [u8],
     /// What the user calls each; `None` where they are called by their numbers.
-    pub(super) id: &'a dyn Fn(u64) -> Option<i64>,
+    pub(super) id: &'a dyn Fn(u64) -> Option<Id<'a>>,
 }
 
 /// The part `index` of `parts`.
@@ -48,13 +49,26 @@ pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), glo
             [] => Vec::new(),
             roles => members.iter().map(|node| roles[at(node)]).collect(),
         },
-        ids: match (nodes.id)(0) {
-            None => Ids::Row,
-            Some(_) => Ids::Integers(members.iter().filter_map(|&node| (nodes.id)(node)).collect()),
-        },
+        ids: ids(nodes, &members),
         global: global.clone(),
         nodes: members,
     })
+}
+
+/// What the user calls these nodes.
+fn ids(nodes: &Nodes, members: &[u64]) -> Ids {
+    let all = || members.iter().filter_map(|&node| (nodes.id)(node));
+    match (nodes.id)(0) {
+        None => Ids::Row,
+        Some(Id::Integer(_)) => {
+            let integer = |id| if let Id::Integer(id) = id { Some(id) } else { None };
+            Ids::Integers(all().filter_map(integer).collect())
+        }
+        Some(Id::Text(_)) => {
+            let text = |id| if let Id::Text(id) = id { Some(id.to_owned()) } else { None };
+            Ids::Strings(all().filter_map(text).collect())
+        }
+    }
 }
 
 /// What predictions need to know of the part, and what it costs. Sees which nodes are needed in a set of bits, and the

@@ -203,7 +203,11 @@ struct Rows {
 }
 
 /// The columns of both ends, as texts where the ids of one of them or of the nodes are.
-fn ends_wanted(table: &dyn Table, columns: &EdgeColumns, nodes: Option<&NodeTable>) -> [(usize, Kind); 2] {
+pub(in crate::read) fn ends_wanted(
+    table: &dyn Table,
+    columns: &EdgeColumns,
+    nodes: Option<&NodeTable>,
+) -> [(usize, Kind); 2] {
     let ends = [columns.source, columns.target];
     let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
     let as_text = texts || nodes.is_some_and(NodeTable::has_text_ids);
@@ -319,26 +323,20 @@ pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn T
     open_table(path, &options.limits, &heading)
 }
 
-/// The table of an edge list, and its columns of sources and of targets, for who reads it in passes: without weights
-/// and without a node table, which would have to be in memory.
-pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn Table>, [usize; 2])> {
-    let (edges, nodes) = files(path, options)?;
-    if let Some(nodes) = nodes {
-        let what = "a node table is read whole, so nothing holds it to --memory: cut without --memory, or, where ids \
-                    are integers, convert once where there is room (laconic data convert EDGES --nodes NODES --out \
-                    graph.npz) and cut graph.npz with --memory";
-        return Err(GraphError::format(&nodes, "table", what));
-    }
-    let table = open_edges(&edges, options)?;
-    let columns = EdgeColumns::find(&*table, &edges, options)?;
-    let mut roles = Roles::default();
-    columns.say(&*table, &edges, options, &mut roles);
-    refuse_idle(options, false, &roles)?;
+/// A table of edges that is read in passes, and its columns: without weights.
+pub(in crate::read) fn open_plain(
+    edges: &Path,
+    options: &ReadOptions,
+    roles: &mut Roles,
+) -> Result<(Box<dyn Table>, EdgeColumns)> {
+    let table = open_edges(edges, options)?;
+    let columns = EdgeColumns::find(&*table, edges, options)?;
+    columns.say(&*table, edges, options, roles);
     if let Some(weight) = columns.weight {
         let name = &table.columns()[weight].name;
         let without = format!("--ignore \"{name}\" (data.ignore) reads the edges without them");
         let what = format!("column '{name}' holds weights, which are not read in passes; {without}");
-        return Err(GraphError::format(&edges, "header", what));
+        return Err(GraphError::format(edges, "header", what));
     }
     let whole = [
         ("--weight count", columns.is_counted),
@@ -349,14 +347,14 @@ pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn 
     match whole.iter().find(|(_, given)| *given) {
         Some((flag, _)) => {
             let what = "needs all edges in memory; `laconic data convert` first writes an npz, which is read in passes";
-            Err(GraphError::format(&edges, *flag, what))
+            Err(GraphError::format(edges, *flag, what))
         }
-        None => Ok((table, [columns.source, columns.target])),
+        None => Ok((table, columns)),
     }
 }
 
 /// What is said of a column that is in no table, or of a node table that is not there, would be passed over.
-pub(super) fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
+pub(in crate::read) fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
     let columns = &options.columns;
     let there = |name: &&String| roles.lines.iter().any(|line| line.columns.contains(name));
     if let Some(name) = columns.ignore.iter().find(|name| !there(name)) {
@@ -385,7 +383,7 @@ fn find_table(folder: &Path, names: &[&str]) -> Option<PathBuf> {
 }
 
 /// The file of edges and the node table.
-fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>)> {
+pub(in crate::read) fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>)> {
     let edges = if path.is_dir() && !is_table_folder(path) {
         let found = find_table(path, &EDGE_FILES);
         found.ok_or_else(|| GraphError::format(path, "folder", format!("expected one of {}", EDGE_FILES.join(", "))))?

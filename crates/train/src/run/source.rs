@@ -333,8 +333,14 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
         return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));
     }
-    let options = config.read_options();
-    let (mut dataset, roles) = read_with_roles(&config.path, &options)?;
+    prepared_of(read_with_roles(&config.path, &config.read_options())?, config)
+}
+
+/// Prepares features and split of a dataset that has been read, as [`prepared`].
+///
+/// # Errors
+/// If it has not the split that is asked for, or features that cannot be prepared so.
+pub fn prepared_of((mut dataset, roles): (Dataset, Roles), config: &DataConfig) -> Result<Prepared> {
     let split = match &config.split {
         SplitChoice::Named(_) if dataset.splits.is_empty() => None,
         SplitChoice::Named(_) if config.split_index < dataset.splits.len() => Some(config.split_index),
@@ -352,7 +358,7 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    let notes = scale(&mut dataset, split, (config.features, &options.limits))?;
+    let notes = scale(&mut dataset, split, (config.features, &config.read_options().limits))?;
     dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
     Ok(Prepared { dataset, split, roles, notes })
 }

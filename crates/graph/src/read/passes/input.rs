@@ -6,6 +6,15 @@ use crate::about::About;
 use crate::error::{GraphError, Result};
 use crate::source::EdgeSource;
 
+/// What the user calls a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Id<'a> {
+    /// By a number.
+    Integer(i64),
+    /// By a text.
+    Text(&'a str),
+}
+
 /// A graph that is read in passes. Without features, labels, roles and names of nodes unless it says otherwise.
 pub trait Input: EdgeSource {
     /// What it is called.
@@ -17,6 +26,11 @@ pub trait Input: EdgeSource {
     /// How many edges are listed, where that may be more than there are.
     fn listed(&self) -> Option<u64> {
         None
+    }
+
+    /// How many of these the last pass left out, since they name nodes that there are not.
+    fn lost(&self) -> u64 {
+        0
     }
 
     /// What classes and features are called, and how features were made.
@@ -63,7 +77,7 @@ pub trait Input: EdgeSource {
     }
 
     /// What the user calls a node; `None` where all nodes are called by their numbers.
-    fn id(&self, node: u64) -> Option<i64> {
+    fn id(&self, node: u64) -> Option<Id<'_>> {
         let _ = node;
         None
     }

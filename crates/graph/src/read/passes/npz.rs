@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::input::{Input, fingerprint};
+use super::input::{Id, Input, fingerprint};
 use crate::about::About;
 use crate::dataset::{Ids, Labels};
 use crate::error::{GraphError, Result};
@@ -247,8 +247,8 @@ impl Input for NpzPasses {
         Ok(self.roles.clone())
     }
 
-    fn id(&self, node: u64) -> Option<i64> {
-        self.ids.as_ref().and_then(|ids| ids.get(node as usize).copied())
+    fn id(&self, node: u64) -> Option<Id<'_>> {
+        self.ids.as_ref().and_then(|ids| ids.get(node as usize).copied()).map(Id::Integer)
     }
 
     fn memory(&self) -> u64 {

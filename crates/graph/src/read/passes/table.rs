@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use super::input::Input;
-use super::input::fingerprint;
+use super::input::{Id, Input, fingerprint};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::read::ReadOptions;
-use crate::read::edge_list::open_plain;
+use crate::read::edge_list::{files, open_plain, refuse_idle};
 use crate::read::table::{Cell, Kind, Table};
+use crate::roles::Roles;
 use crate::source::{EachEdges, EdgeSource};
 
 /// A table of edges whose ids are integers.
@@ -34,13 +34,15 @@ impl EdgeTable {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, has weights or a node table, or ids that are no numbers from 0 to 2^36, or larger than
-    /// there is memory for.
+    /// If it cannot be read, has weights, or ids that are no numbers from 0 to 2^36, or larger than there is memory for.
     pub fn open(path: &Path, options: &ReadOptions, memory: u64) -> Result<EdgeTable> {
-        let (table, ends) = open_plain(path, options)?;
+        let (edges, _) = files(path, options)?;
+        let (table, columns) = open_plain(&edges, options, &mut Roles::default())?;
+        refuse_idle(options, false, &Roles::default())?;
+        let ends = [columns.source, columns.target];
         let texts = ends.iter().find(|&&end| table.rows() > 0 && table.columns()[end].kind != Kind::Integer);
         if let Some(&end) = texts {
-            let what = "expected integers: ids that are texts would all have to be in memory";
+            let what = "expected integers: ids that are texts are read beside a node table that has them (--nodes)";
             return Err(GraphError::format(path, format!("column '{}'", table.columns()[end].name), what));
         }
         let mut seen = Vec::new();
@@ -123,8 +125,8 @@ impl Input for EdgeTable {
         true
     }
 
-    fn id(&self, node: u64) -> Option<i64> {
-        self.ids.id(node)
+    fn id(&self, node: u64) -> Option<Id<'_>> {
+        self.ids.id(node).map(Id::Integer)
     }
 
     fn memory(&self) -> u64 {

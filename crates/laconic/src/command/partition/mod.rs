@@ -51,8 +51,8 @@ pub struct Partition {
     #[arg(long, default_value_t = PartitionConfig::default().seed)]
     seed: u64,
     /// Cut on the disk, in at most so much memory, such as 12GB: the data are a folder of arrays (graph.json,
-    /// edges-*.npy, …), an interchange npz or an edge list, and never in memory. Goes on where an earlier call was
-    /// ended
+    /// edges-*.npy, …), an interchange npz or an edge list, and never in memory but for a node table. Goes on where an
+    /// earlier call was ended
     #[arg(long, value_name = "SIZE", value_parser = on_disk::parse_size)]
     memory: Option<u64>,
     /// Also measure how alike parts are for who learns on each: total variation of labels (of clusters of features

@@ -7,12 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use laconic_graph::build::{BuildOptions, Duplicates};
 use laconic_graph::external::{Cut, Job, cut};
+use laconic_graph::info::one_hot;
 use laconic_graph::partition::{PartitionerRegistry, Quality, Reads};
-use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
+use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses, TableOfNodes};
 use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::LabelSkew;
 use laconic_train::config::{DataConfig, FeaturePreparation};
+use laconic_train::run::source::{Prepared, prepared_of};
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
@@ -66,10 +68,19 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         let cure = if kind.reads("clusterer") { ", or --clusterer streaming" } else { "" };
         bail!("--method {} needs the graph in memory; with --memory there are {}{cure}", kind.name, names.join(", "));
     }
-    let data = input(config, memory)?;
-    if config.data.features == FeaturePreparation::Auto && !data.about().columns.is_empty() {
-        output.say("note: features of the table stay as they are given: --memory standardises none");
-    }
+    let (data, roles) = match with_nodes(args, config, memory, output)? {
+        Some((data, roles)) => (data, roles),
+        None => {
+            if let Some(flag) = args.preparation.needs_nodes() {
+                bail!("{flag} needs the nodes in memory, and with --memory only those of a node table are (--nodes)");
+            }
+            let data = input(config, memory)?;
+            if config.data.features == FeaturePreparation::Auto && !data.about().columns.is_empty() {
+                output.say("note: features of the table stay as they are given: of an npz --memory standardises none");
+            }
+            (data, Roles::default())
+        }
+    };
     let DataConfig { symmetrise, keep_self_loops, duplicates, .. } = config.data;
     if duplicates == Duplicates::Error {
         bail!("--duplicates error needs the graph in memory, and --memory does not read it whole");
@@ -90,7 +101,7 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         seconds: started.elapsed().as_secs_f64(),
         out: out.0.display().to_string(),
         assignment: None,
-        roles: Roles::default(),
+        roles,
         memory_planned: memory,
         quality,
         labels,
@@ -99,12 +110,40 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     Ok(0)
 }
 
+/// Edges beside a node table, which is read whole and prepared as it is for a cut in memory.
+fn with_nodes(
+    args: &Partition,
+    config: &Config,
+    memory: u64,
+    output: &Output,
+) -> Result<Option<(Box<dyn Input>, Roles)>> {
+    let path = &config.data.path;
+    if ArrayFolder::recognises(path)
+        || interchange::Interchange.recognises(path)
+        || !edge_list::EdgeList.recognises(path)
+    {
+        return Ok(None);
+    }
+    let waiting = output.begins(format_args!("reading the nodes of {}", args.data.display()));
+    let Some((mut tables, roles)) = TableOfNodes::open(path, &config.data.read_options())? else { return Ok(None) };
+    let Prepared { dataset, split, roles, notes } = prepared_of((tables.take_nodes(), roles), &config.data)?;
+    waiting.end();
+    let notes = roles.notes().chain(notes).chain(one_hot(&dataset.labels));
+    notes.for_each(|note| output.say(format_args!("note: {note}")));
+    Ok(Some((Box::new(tables.with_nodes(dataset, split, memory)?), roles)))
+}
+
 /// Says how many rows of a table are no edges of their own.
 fn say_gone(data: &dyn Input, how: BuildOptions, edges: u64, output: &Output) {
     // Each edge is there in both directions where they are made, but for one from a node to itself.
     let edges = if how.symmetrise { edges.div_ceil(2) } else { edges };
     let is_known = !(how.symmetrise && how.keep_self_loops);
-    if let Some(rows) = data.listed().filter(|rows| *rows > edges && is_known) {
+    let lost = data.lost();
+    if lost > 0 {
+        output.say(format_args!("note: {lost} rows name ids that are not among the nodes, or none, left out"));
+    }
+    let listed = data.listed().map(|rows| rows.saturating_sub(lost));
+    if let Some(rows) = listed.filter(|rows| *rows > edges && is_known) {
         let gone = rows - edges;
         output.say(format_args!(
             "note: {gone} of {rows} rows are no edges of their own (from a node to itself, or listed before), left out"

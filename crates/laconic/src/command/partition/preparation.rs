@@ -62,12 +62,15 @@ enum Features {
 }
 
 impl Preparation {
-    /// The first flag for which all of the data have to be in memory.
+    /// The first flag for which all of the data have to be in memory, a node table excepted.
     pub fn needs_all(&self) -> Option<&'static str> {
+        let flags = [("--features-path", self.features_path.is_some()), ("--typed", self.typed)];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
+    /// The first flag that needs what is known of nodes in memory, as it is with a node table.
+    pub fn needs_nodes(&self) -> Option<&'static str> {
         let flags = [
-            ("--features-path", self.features_path.is_some()),
-            ("--nodes", self.nodes.is_some()),
-            ("--typed", self.typed),
             ("--feature-preparation", !matches!(self.feature_preparation, Features::Auto | Features::Given)),
             ("--split", matches!(self.split, SplitChoice::Random(_))),
             ("--split-index", self.split_index > 0),
