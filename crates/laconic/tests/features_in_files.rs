@@ -136,8 +136,8 @@ fn a_file_that_changes_under_a_run_is_named_and_changes_nothing() {
     }
 }
 
-/// Trainers that are threads of one process read one set of files: one of these that changes ends the run with its name,
-/// whether a trainer or who evaluates means is the first to see it.
+/// Trainers that are threads of one process read one set of files: one of these that changes ends the run with its
+/// name, whether a trainer or who evaluates means is the first to see it.
 #[cfg(unix)]
 #[test]
 fn a_file_that_changes_under_trainers_is_named_and_changes_nothing() {

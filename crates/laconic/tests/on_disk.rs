@@ -187,11 +187,7 @@ fn edges_beside_a_node_table_are_cut_in_passes_as_they_are_in_memory() {
             ["more.csv", "1 of 6001 rows name ids that are not among the nodes", "row 0 with", "--unknown drop"];
         place.refused(&format!("partition more.csv --nodes nodes.csv {cut}"), 3, &unknown);
         place.refused(&format!("partition more.csv --nodes nodes.csv --unknown add {cut}"), 3, &["--unknown drop"]);
-        place.refused(
-            &format!("partition edges.csv {}", cut.replace("1GB", "1kB")),
-            3,
-            &["node table", "are allowed"],
-        );
+        place.refused(&format!("partition edges.csv {}", cut.replace("1GB", "1kB")), 3, &["node table", "are allowed"]);
     }
     assert!(!place.path("p").exists());
 }

@@ -1,8 +1,8 @@
 //! Edges of which more is known than their ends, put in order on all threads of the pool.
 //!
-//! As in `plain.rs` the edges go to buckets of consecutive destinations, each with its place in the list and its weight,
-//! and each bucket is sorted by itself: no edge is looked up in the list again for its source or its weight, which would
-//! wait for a line of memory each. Takes 16 bytes an edge beside what goes in and what comes out.
+//! As in `plain.rs` the edges go to buckets of consecutive destinations, each with its place in the list and its
+//! weight, and each bucket is sorted by itself: no edge is looked up in the list again for its source or its weight,
+//! which would wait for a line of memory each. Takes 16 bytes an edge beside what goes in and what comes out.
 
 use std::mem;
 use std::ops::Range;

@@ -186,8 +186,35 @@ fn csr_of_groups(
     Ok((in_order(columns, offsets, indices, values), exact))
 }
 
-/// Goes through the stored numbers once more for how they lie, and once more for those of the columns of which `f32` may
-/// lose too much; in most others there are more zeros than in these.
+/// How many numbers of sparse rows are stored.
+struct Stored {
+    /// Of each group and column.
+    counts: Vec<usize>,
+    /// Rows of each group.
+    of_group: Vec<usize>,
+    /// Whether some row has several numbers of the column.
+    is_repeated: Vec<bool>,
+}
+
+impl Stored {
+    fn count((columns, offsets, indices): (usize, &[i64], &[u32]), groups: Groups<'_>) -> Stored {
+        let (mut counts, mut of_group) = (vec![0; groups.count * columns], vec![0; groups.count]);
+        let (mut last, mut is_repeated) = (vec![usize::MAX; columns], vec![false; columns]);
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let group = groups.of_row(row);
+            of_group[group] += 1;
+            for &column in &indices[ends[0] as usize..ends[1] as usize] {
+                let column = column as usize;
+                counts[group * columns + column] += 1;
+                is_repeated[column] |= std::mem::replace(&mut last[column], row) == row;
+            }
+        }
+        Stored { counts, of_group, is_repeated }
+    }
+}
+
+/// Goes through the stored numbers once more for how they lie, and once more for those of the columns of which `f32`
+/// may lose too much; in most others there are more zeros than in these.
 fn exact_csr(
     (npz, name, limits): (&mut Npz, &str, &Limits),
     (columns, offsets, indices): (usize, &[i64], &[u32]),
@@ -196,17 +223,7 @@ fn exact_csr(
     let rows = offsets.len() - 1;
     let of_spreads = (groups.count as u64).saturating_mul((columns * size_of::<Spread>()) as u64);
     afford(of_spreads.saturating_mul(2)).map_err(|what| npz.error(name, what))?;
-    let (mut stored, mut of_group) = (vec![0usize; groups.count * columns], vec![0usize; groups.count]);
-    let (mut last, mut is_repeated) = (vec![usize::MAX; columns], vec![false; columns]);
-    for row in 0..rows {
-        let group = groups.of_row(row);
-        of_group[group] += 1;
-        for &column in &indices[offsets[row] as usize..offsets[row + 1] as usize] {
-            let column = column as usize;
-            stored[group * columns + column] += 1;
-            is_repeated[column] |= std::mem::replace(&mut last[column], row) == row;
-        }
-    }
+    let Stored { counts: stored, of_group, is_repeated } = Stored::count((columns, offsets, indices), groups);
     let is_full = |place: usize| stored[place] > 0 && !is_never_lost(stored[place], of_group[place / columns.max(1)]);
     if !(0..stored.len()).any(is_full) {
         return Ok(Exact::default());
@@ -237,8 +254,8 @@ fn exact_csr(
     let lost: Vec<usize> = (0..columns).filter(|&column| is_lost(column)).collect();
     let bytes = (lost.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64);
     afford(bytes).map_err(|what| GraphError::format(Path::new(name), "features", what))?;
-    // Now the place of each column among these, or none.
-    last.fill(usize::MAX);
+    // The place of each column among these, or none.
+    let mut last = vec![usize::MAX; columns];
     lost.iter().enumerate().for_each(|(place, &column)| last[column] = place);
     let of = |column| ExactColumn { column, values: vec![Wide::default(); rows] };
     let mut lost: Vec<ExactColumn> = lost.into_iter().map(of).collect();

@@ -6,7 +6,7 @@ use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::error::Result;
 use laconic_graph::limits::Limits;
-use laconic_graph::read::passes::{Input, NpzPasses};
+use laconic_graph::read::passes::{Id, Input, NpzPasses};
 use laconic_graph::read::{ReadOptions, read};
 use laconic_graph::source::EdgeSource;
 
@@ -31,7 +31,11 @@ fn in_passes(path: &Path) -> Result<Dataset> {
     })?;
     let how = BuildOptions { symmetrise: !input.is_directed(), ..BuildOptions::default() };
     let (columns, classes, roles) = (input.columns(), input.classes(), input.roles()?);
-    let ids: Vec<i64> = (0..input.nodes()).filter_map(|node| input.id(node)).collect();
+    let integer = |node| match input.id(node)? {
+        Id::Integer(id) => Some(id),
+        Id::Text(_) => panic!("an npz is read in passes where ids are integers"),
+    };
+    let ids: Vec<i64> = (0..input.nodes()).filter_map(integer).collect();
     Ok(Dataset {
         name: input.name(),
         graph: build_graph(input.nodes() as usize, sources, targets, None, how)?.0,

@@ -34,7 +34,8 @@ impl EdgeTable {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, has weights, or ids that are no numbers from 0 to 2^36, or larger than there is memory for.
+    /// If it cannot be read, has weights, or ids that are no numbers from 0 to 2^36, or larger than there is memory
+    /// for.
     pub fn open(path: &Path, options: &ReadOptions, memory: u64) -> Result<EdgeTable> {
         let (edges, _) = files(path, options)?;
         let (table, columns) = open_plain(&edges, options, &mut Roles::default())?;

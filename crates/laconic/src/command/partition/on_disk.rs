@@ -69,17 +69,8 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         bail!("--method {} needs the graph in memory; with --memory there are {}{cure}", kind.name, names.join(", "));
     }
     let (data, roles) = match with_nodes(args, config, memory, output)? {
-        Some((data, roles)) => (data, roles),
-        None => {
-            if let Some(flag) = args.preparation.needs_nodes() {
-                bail!("{flag} needs the nodes in memory, and with --memory only those of a node table are (--nodes)");
-            }
-            let data = input(config, memory)?;
-            if config.data.features == FeaturePreparation::Auto && !data.about().columns.is_empty() {
-                output.say("note: features of the table stay as they are given: of an npz --memory standardises none");
-            }
-            (data, Roles::default())
-        }
+        Some(found) => found,
+        None => (without_nodes(args, config, memory, output)?, Roles::default()),
     };
     let DataConfig { symmetrise, keep_self_loops, duplicates, .. } = config.data;
     if duplicates == Duplicates::Error {
@@ -131,6 +122,18 @@ fn with_nodes(
     let notes = roles.notes().chain(notes).chain(one_hot(&dataset.labels));
     notes.for_each(|note| output.say(format_args!("note: {note}")));
     Ok(Some((Box::new(tables.with_nodes(dataset, split, memory)?), roles)))
+}
+
+/// Whatever else is read in passes: nothing is prepared.
+fn without_nodes(args: &Partition, config: &Config, memory: u64, output: &Output) -> Result<Box<dyn Input>> {
+    if let Some(flag) = args.preparation.needs_nodes() {
+        bail!("{flag} needs the nodes in memory, and with --memory only those of a node table are (--nodes)");
+    }
+    let data = input(config, memory)?;
+    if config.data.features == FeaturePreparation::Auto && !data.about().columns.is_empty() {
+        output.say("note: features of the table stay as they are given: of an npz --memory standardises none");
+    }
+    Ok(data)
 }
 
 /// Says how many rows of a table are no edges of their own.
