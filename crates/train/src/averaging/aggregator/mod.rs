@@ -1,5 +1,6 @@
 //! The aggregator's side: it calls for models, waits for them as long as the terms say, and hands the mean out.
 
+mod peer;
 mod waits;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use super::phase::{Phase, Standing};
 use super::terms::Terms;
 use super::{Model, check_numbers};
 use crate::config::Pace;
+use peer::Peer;
 
 /// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
 /// terms say; what it does follows from what it is told and when.
@@ -22,22 +24,8 @@ pub struct Aggregator {
     /// When the trainers went, which limits in time count from; and how long the run had gone on before.
     begun: Duration,
     before: Duration,
-    standing: Vec<Standing>,
-    /// Who is gone before it has come.
-    lost: Vec<bool>,
-    /// Whose models the mean that is being taken waits for.
-    expected: Vec<bool>,
-    /// Who was called since it was sent on its way.
-    called: Vec<bool>,
-    /// Who was called and missing when the mean was taken, and has said nothing since: nobody waits for it.
-    silent: Vec<bool>,
-    answers: Vec<Option<Contribution>>,
-    /// What each trainer's rows count for, and steps of its epochs.
-    told: Vec<Option<(f64, u64)>>,
-    /// Steps that entered means, by trainer.
-    steps: Vec<u64>,
-    /// The same of stages before; none of who is not named.
-    entered: Vec<u64>,
+    /// What is known of each trainer.
+    peers: Vec<Peer>,
     number: u32,
     model: Option<Model>,
     /// What trainers have of it.
@@ -70,20 +58,16 @@ impl Aggregator {
         now: Duration,
     ) -> Aggregator {
         let (trainers, kept) = (terms.trainers, reached.kept.as_ref());
+        let of =
+            |steps: Option<&Vec<u64>>, trainer: usize| steps.and_then(|all| all.get(trainer)).copied().unwrap_or(0);
+        let peer =
+            |trainer| Peer::absent(of(kept.map(|kept| &kept.steps), trainer), of(Some(&reached.entered), trainer));
         Aggregator {
             terms,
             phase: Phase::Gathering { since: now, enough: None },
             begun: now,
             before: kept.map_or(Duration::ZERO, |kept| kept.elapsed),
-            standing: vec![Standing::Absent; trainers],
-            lost: vec![false; trainers],
-            expected: vec![false; trainers],
-            called: vec![false; trainers],
-            silent: vec![false; trainers],
-            answers: vec![None; trainers],
-            told: vec![None; trainers],
-            steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
-            entered: reached.entered.clone(),
+            peers: (0..trainers).map(peer).collect(),
             number: kept.map_or(0, |kept| kept.mean.number),
             model: kept.map(|kept| kept.mean.model.clone()),
             replicas: Replicas::new(changes, initial, trainers),
@@ -108,12 +92,16 @@ impl Aggregator {
 
     /// Whether anybody is here who has not fallen silent.
     fn is_anybody_here(&self) -> bool {
-        let here = |(of, silent): (&Standing, &bool)| matches!(of, Standing::Working | Standing::Answered) && !silent;
-        self.standing.iter().zip(&self.silent).any(here)
+        self.peers.iter().any(Peer::is_here)
     }
 
-    fn count(&self, standing: Standing) -> usize {
-        self.standing.iter().filter(|&&of| of == standing).count()
+    fn working(&self) -> usize {
+        self.peers.iter().filter(|peer| peer.is_working()).count()
+    }
+
+    /// The trainers of whom this is so.
+    fn those(&self, is: impl Fn(&Peer) -> bool) -> Vec<usize> {
+        (0..self.peers.len()).filter(|&trainer| is(&self.peers[trainer])).collect()
     }
 
     /// What is to be done about something that happened now.
@@ -137,17 +125,18 @@ impl Aggregator {
     }
 
     fn hear(&mut self, now: Duration, trainer: usize, said: FromTrainer, actions: &mut Vec<Action>) {
-        self.silent[trainer] = false;
+        self.peers[trainer].silent = false;
         match said {
             FromTrainer::Came { steps_of_epoch, rows } => {
-                self.told[trainer] = Some((rows, steps_of_epoch));
+                self.peers[trainer].told = Some((rows, steps_of_epoch));
                 // What it may have sent before it was lost stays; nobody waits for more.
-                self.expected[trainer] = false;
+                self.peers[trainer].expected = false;
                 self.replicas.forget(trainer);
                 match self.phase {
                     Phase::Gathering { since, enough } => {
-                        (self.standing[trainer], self.lost[trainer]) = (Standing::Working, false);
-                        let enough = enough.or((self.count(Standing::Working) >= self.terms.quorum).then_some(now));
+                        let peer = &mut self.peers[trainer];
+                        (peer.standing, peer.lost) = (Standing::Working, false);
+                        let enough = enough.or((self.working() >= self.terms.quorum).then_some(now));
                         self.phase = Phase::Gathering { since, enough };
                         self.begin_if_all_are_here(now, actions);
                     }
@@ -162,8 +151,7 @@ impl Aggregator {
             FromTrainer::Model { number, steps, loss, model } => {
                 if matches!(self.phase, Phase::Closing(..) | Phase::Over) {
                     // Who was at work has been told already.
-                    let is_told = matches!(self.standing[trainer], Standing::Working | Standing::Answered);
-                    if !is_told {
+                    if !self.peers[trainer].is_at_work() {
                         self.answer_with_the_end(trainer, actions);
                     }
                     return;
@@ -180,16 +168,17 @@ impl Aggregator {
                 let Some(model) = model.filter(|model| check_numbers(model, number, "a model for").is_ok()) else {
                     return self.lose(now, trainer, actions);
                 };
-                let rows = self.told[trainer].map_or(0.0, |(rows, _)| rows);
-                self.answers[trainer] = Some(Contribution { trainer, steps, rows, loss, model });
-                self.standing[trainer] = Standing::Answered;
+                let rows = self.peers[trainer].told.map_or(0.0, |(rows, _)| rows);
+                let answer = Some(Contribution { trainer, steps, rows, loss, model });
+                self.peers[trainer].answer = answer;
+                self.peers[trainer].standing = Standing::Answered;
                 if let Phase::Working(_) = self.phase {
                     self.collect(now, false);
                 }
                 self.check(now, actions);
             }
             FromTrainer::Bye(_) => {
-                self.standing[trainer] = Standing::Left;
+                self.peers[trainer].standing = Standing::Left;
                 self.check(now, actions);
                 self.finish_if_done(actions);
             }
@@ -198,9 +187,8 @@ impl Aggregator {
 
     /// Begins when nobody else will come.
     fn begin_if_all_are_here(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        let mut trainers = self.standing.iter().zip(&self.lost);
-        if trainers.all(|(of, lost)| *lost || *of == Standing::Working) {
-            match self.count(Standing::Working) {
+        if self.peers.iter().all(|peer| peer.lost || peer.is_working()) {
+            match self.working() {
                 come if come >= self.terms.quorum => self.begin(now, actions),
                 come => self.give_up(now, come, actions),
             }
@@ -212,7 +200,7 @@ impl Aggregator {
         self.begun = now;
         self.share = self.share_at(now);
         actions.push(Action::Begin);
-        for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] != Standing::Working) {
+        for trainer in self.those(|peer| !peer.is_working()) {
             actions.push(Action::Note(trainer, Noted::NotCome));
         }
         // A run that goes on may have reached its end before.
@@ -222,10 +210,8 @@ impl Aggregator {
             let ending = if is_at_its_end { Ending::Limit } else { Ending::Patience };
             return self.close(now, ending, actions);
         }
-        for trainer in 0..self.terms.trainers {
-            if self.standing[trainer] == Standing::Working {
-                self.go(trainer, actions);
-            }
+        for trainer in self.those(Peer::is_working) {
+            self.go(trainer, actions);
         }
         self.phase = Phase::Working(now);
     }
@@ -255,11 +241,11 @@ impl Aggregator {
 
     /// Sends a trainer on its way from the latest mean.
     fn go(&mut self, trainer: usize, actions: &mut Vec<Action>) {
-        (self.standing[trainer], self.called[trainer]) = (Standing::Working, false);
         let model = self.replicas.next(trainer, self.number, self.model.as_ref());
-        let before = self.entered.get(trainer).copied().unwrap_or(0);
         let by_time = matches!(self.terms.horizon, Some(Pace::Time(_)));
-        let taken = Taken { before, here: self.steps[trainer], share: by_time.then_some(self.share) };
+        let peer = &mut self.peers[trainer];
+        (peer.standing, peer.called) = (Standing::Working, false);
+        let taken = Taken { before: peer.entered, here: peer.steps, share: by_time.then_some(self.share) };
         actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, taken, model }));
     }
 
@@ -267,7 +253,7 @@ impl Aggregator {
     /// been called is called with them.
     fn go_or_wait(&mut self, trainer: usize, actions: &mut Vec<Action>) {
         match self.phase {
-            Phase::Correcting { .. } => self.standing[trainer] = Standing::Answered,
+            Phase::Correcting { .. } => self.peers[trainer].standing = Standing::Answered,
             Phase::Collecting { called: true, .. } => {
                 self.go(trainer, actions);
                 self.call_one(trainer, actions);
@@ -278,10 +264,10 @@ impl Aggregator {
 
     fn answer_with_the_end(&mut self, trainer: usize, actions: &mut Vec<Action>) {
         if !self.is_followed() {
-            self.standing[trainer] = Standing::Answered;
+            self.peers[trainer].standing = Standing::Answered;
             actions.push(Action::Say(trainer, ToTrainer::End { chosen: None }));
         } else {
-            self.standing[trainer] = Standing::Working;
+            self.peers[trainer].standing = Standing::Working;
         }
     }
 
@@ -314,15 +300,15 @@ impl Aggregator {
 
     fn lose(&mut self, now: Duration, trainer: usize, actions: &mut Vec<Action>) {
         if let Phase::Gathering { .. } = self.phase {
-            self.standing[trainer] = Standing::Absent;
-            self.lost[trainer] = true;
+            self.peers[trainer].standing = Standing::Absent;
+            self.peers[trainer].lost = true;
             return self.begin_if_all_are_here(now, actions);
         }
-        if [Standing::Absent, Standing::Left].contains(&self.standing[trainer]) {
+        if [Standing::Absent, Standing::Left].contains(&self.peers[trainer].standing) {
             return;
         }
         // What it has sent before it was lost counts: it is a model like the others.
-        self.standing[trainer] = Standing::Absent;
+        self.peers[trainer].standing = Standing::Absent;
         actions.push(Action::Note(trainer, Noted::Lost(self.number)));
         match self.phase {
             Phase::Closing(..) => self.finish_if_done(actions),
@@ -332,10 +318,11 @@ impl Aggregator {
 
     /// Takes the mean of those who answered.
     fn take(&mut self, now: Duration, last: bool, actions: &mut Vec<Action>) {
-        let answers: Vec<Contribution> = self.answers.iter_mut().filter_map(Option::take).collect();
+        let answers: Vec<Contribution> = self.peers.iter_mut().filter_map(|peer| peer.answer.take()).collect();
         self.number += 1;
         for of in &answers {
-            self.steps[of.trainer] = self.steps[of.trainer].saturating_add(of.steps);
+            let steps = &mut self.peers[of.trainer].steps;
+            *steps = steps.saturating_add(of.steps);
         }
         let Mean { members, loss, model, .. } = mean(self.number, answers, self.terms.weighting, self.loss);
         (self.members, self.loss) = (members, loss);
@@ -349,11 +336,8 @@ impl Aggregator {
 
     /// Whether any trainer has taken as many steps as it should.
     fn is_at_its_limit(&self) -> bool {
-        // Of one that has not come nobody knows how long its epochs are.
-        let is_at_its = |(steps, told): (&u64, &Option<(f64, u64)>)| {
-            told.and_then(|(_, of_epoch)| self.terms.limit.steps(of_epoch)).is_some_and(|limit| *steps >= limit)
-        };
-        self.steps.iter().zip(&self.told).any(is_at_its)
+        let limit = self.terms.limit;
+        self.peers.iter().any(|peer| peer.steps_of(limit).is_some_and(|limit| peer.steps >= limit))
     }
 
     /// Which share of what the learning rate runs towards is over now: of the trainer that has come furthest, where
@@ -363,10 +347,8 @@ impl Aggregator {
             None => 0.0,
             Some(Pace::Time(end)) => self.elapsed(now).as_secs_f64() / end.as_secs_f64(),
             Some(end) => {
-                let of = |(steps, told): (&u64, &Option<(f64, u64)>)| {
-                    told.and_then(|(_, of_epoch)| end.steps(of_epoch)).map_or(0.0, |end| *steps as f64 / end as f64)
-                };
-                self.steps.iter().zip(&self.told).map(of).fold(0.0, f64::max)
+                let of = |peer: &Peer| peer.steps_of(end).map_or(0.0, |end| peer.steps as f64 / end as f64);
+                self.peers.iter().map(of).fold(0.0, f64::max)
             }
         };
         share.clamp(0.0, 1.0)
@@ -385,7 +367,8 @@ impl Aggregator {
         let model = if last { model } else { self.replicas.as_read(self.number, before, model) };
         self.model = Some(model.clone());
         let mean = Mean { number: self.number, members: self.members.clone(), loss: self.loss, model: model.clone() };
-        let (elapsed, steps, share) = (self.elapsed(now), self.steps.clone(), self.share);
+        let steps = self.peers.iter().map(|peer| peer.steps).collect();
+        let (elapsed, share) = (self.elapsed(now), self.share);
         actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps, share, last })));
         self.share = self.share_at(now);
         self.judge(model, last, actions);
@@ -397,12 +380,10 @@ impl Aggregator {
             };
             return self.close(now, ending, actions);
         }
-        for trainer in 0..self.terms.trainers {
-            // Who came while models were collected, and was not called, has taken up the mean before.
-            let is_behind = self.standing[trainer] == Standing::Working && !self.called[trainer];
-            if self.standing[trainer] == Standing::Answered || is_behind {
-                self.go(trainer, actions);
-            }
+        // Who came while models were collected, and was not called, has taken up the mean before.
+        let is_behind = |peer: &Peer| peer.is_working() && !peer.called;
+        for trainer in self.those(|peer| peer.standing == Standing::Answered || is_behind(peer)) {
+            self.go(trainer, actions);
         }
         self.phase = Phase::Working(now);
     }
@@ -453,11 +434,8 @@ impl Aggregator {
     }
 
     fn say_end(&self, actions: &mut Vec<Action>) {
-        for trainer in 0..self.terms.trainers {
-            if matches!(self.standing[trainer], Standing::Working | Standing::Answered) {
-                actions.push(Action::Say(trainer, ToTrainer::End { chosen: None }));
-            }
-        }
+        let at_work = self.those(Peer::is_at_work).into_iter();
+        actions.extend(at_work.map(|trainer| Action::Say(trainer, ToTrainer::End { chosen: None })));
     }
 
     fn finish_if_done(&mut self, actions: &mut Vec<Action>) {
