@@ -85,9 +85,10 @@ def main():
             print(f"{own} is {times:.2f} times as fast as {peer} in {memory[own] / memory[peer]:.2f} of the memory")
         size, taken = matrix.stat().st_size / 1e6, statistics.median(seconds["laconic, .mtx"])
         print(f".mtx: {size:.0f} MB, {size / taken:.0f} MB/s with all that follows")
-        reads = [json.loads(subprocess.check_output([laconic[0], "--json", *commands["laconic, .mtx"][1:]])) for _ in range(given.runs)]
-        reads = [size / read["read_seconds"] for read in reads]
-        print(f"    read and sorted in memory: {statistics.median(reads):.0f} MB/s ({min(reads):.0f} to {max(reads):.0f})")
+        told = [laconic[0], "--json", *commands["laconic, .mtx"][1:]]
+        reads = [size / json.loads(subprocess.check_output(told))["read_seconds"] for _ in range(given.runs)]
+        spread = f"{min(reads):.0f} to {max(reads):.0f}"
+        print(f"    read and sorted in memory: {statistics.median(reads):.0f} MB/s ({spread})")
         polars, scipy = np.load(folder / "polars.npz")["edge_index"], np.load(folder / "scipy.npz")
         compare(polars, folder / "laconic.npz", given.nodes)
         columns = np.repeat(np.arange(given.nodes), np.diff(scipy["indptr"]))

@@ -230,7 +230,7 @@ fn exact_csr(
     }
     let mut spreads = vec![Spread::default(); stored.len()];
     let most = limits.features_values_max;
-    let mut each = |each: &mut dyn FnMut((usize, usize), Wide)| {
+    let each = |npz: &mut Npz, each: &mut dyn FnMut((usize, usize), Wide)| {
         let (mut at, mut row) = (0, 0);
         npz.each(name, most, &mut |numbers: &[Wide]| {
             for &number in numbers {
@@ -242,7 +242,7 @@ fn exact_csr(
             }
         })
     };
-    each(&mut |(row, column), number| spreads[groups.of_row(row) * columns + column].add(number))?;
+    each(npz, &mut |(row, column), number| spreads[groups.of_row(row) * columns + column].add(number))?;
     for (place, spread) in spreads.iter_mut().enumerate() {
         spread.add_zeros(of_group[place / columns].saturating_sub(stored[place]));
     }
@@ -253,13 +253,13 @@ fn exact_csr(
     };
     let lost: Vec<usize> = (0..columns).filter(|&column| is_lost(column)).collect();
     let bytes = (lost.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64);
-    afford(bytes).map_err(|what| GraphError::format(Path::new(name), "features", what))?;
+    afford(bytes).map_err(|what| npz.error(name, what))?;
     // The place of each column among these, or none.
     let mut last = vec![usize::MAX; columns];
     lost.iter().enumerate().for_each(|(place, &column)| last[column] = place);
     let of = |column| ExactColumn { column, values: vec![Wide::default(); rows] };
     let mut lost: Vec<ExactColumn> = lost.into_iter().map(of).collect();
-    each(&mut |(row, column), number| {
+    each(npz, &mut |(row, column), number| {
         if let Some(of) = lost.get_mut(last[column]) {
             of.values[row] = of.values[row].and(number);
         }
