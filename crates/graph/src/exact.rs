@@ -172,13 +172,13 @@ impl Exact {
     }
 
     /// Those of `columns`, of which all numbers are there, of which too much would be lost in one of the groups.
-    pub(crate) fn among(mut columns: Vec<ExactColumn>, groups: Groups<'_>) -> Exact {
-        columns.retain(|of| {
+    pub(crate) fn among(columns: impl IntoIterator<Item = ExactColumn>, groups: Groups<'_>) -> Exact {
+        let is_lost = |of: &ExactColumn| {
             let mut spreads = vec![Spread::default(); groups.count];
             of.values.iter().enumerate().for_each(|(row, &number)| spreads[groups.of_row(row)].add(number));
             spreads.iter().any(Spread::is_lost)
-        });
-        Exact { columns }
+        };
+        Exact { columns: columns.into_iter().filter(is_lost).collect() }
     }
 
     /// Whether there are none.

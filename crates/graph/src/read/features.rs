@@ -186,30 +186,68 @@ fn csr_of_groups(
     Ok((in_order(columns, offsets, indices, values), exact))
 }
 
-/// How many numbers of sparse rows are stored.
-struct Stored {
-    /// Of each group and column.
-    counts: Vec<usize>,
-    /// Rows of each group.
-    of_group: Vec<usize>,
+/// A column of a group of rows with so few zeros that `f32` may lose too much of its numbers.
+struct Place {
+    group: usize,
+    /// How many rows of the group store no number there.
+    zeros: usize,
+    /// How the stored numbers lie.
+    spread: Spread,
+}
+
+/// All such places: far fewer than groups times columns, since almost all rows of a group store a number there.
+struct Full {
+    /// Ascending by column, then by group.
+    places: Vec<Place>,
+    /// Where the places of each column begin, and where the last ones end.
+    starts: Vec<usize>,
     /// Whether some row has several numbers of the column.
     is_repeated: Vec<bool>,
 }
 
-impl Stored {
-    fn count((columns, offsets, indices): (usize, &[i64], &[u32]), groups: Groups<'_>) -> Stored {
-        let (mut counts, mut of_group) = (vec![0; groups.count * columns], vec![0; groups.count]);
-        let (mut last, mut is_repeated) = (vec![usize::MAX; columns], vec![false; columns]);
-        for (row, ends) in offsets.windows(2).enumerate() {
-            let group = groups.of_row(row);
-            of_group[group] += 1;
-            for &column in &indices[ends[0] as usize..ends[1] as usize] {
-                let column = column as usize;
-                counts[group * columns + column] += 1;
-                is_repeated[column] |= std::mem::replace(&mut last[column], row) == row;
+impl Full {
+    fn find((columns, offsets, indices): (usize, &[i64], &[u32]), groups: Groups<'_>) -> Full {
+        let mut of_group = vec![Vec::new(); groups.count];
+        (0..offsets.len() - 1).for_each(|row| of_group[groups.of_row(row)].push(row));
+        let (mut counts, mut last, mut is_repeated) =
+            (vec![0; columns], vec![usize::MAX; columns], vec![false; columns]);
+        let mut found = Vec::new();
+        for (group, rows) in of_group.iter().enumerate() {
+            let stored = |row: usize| indices[offsets[row] as usize..offsets[row + 1] as usize].iter();
+            for &row in rows {
+                for &column in stored(row) {
+                    let column = column as usize;
+                    counts[column] += 1;
+                    is_repeated[column] |= std::mem::replace(&mut last[column], row) == row;
+                }
+            }
+            for &column in rows.iter().flat_map(|&row| stored(row)) {
+                let count = std::mem::take(&mut counts[column as usize]);
+                if count > 0 && !is_never_lost(count, rows.len()) {
+                    found.push((column as usize, group, rows.len().saturating_sub(count)));
+                }
             }
         }
-        Stored { counts, of_group, is_repeated }
+        found.sort_unstable();
+        let starts = (0..=columns).map(|column| found.partition_point(|place| place.0 < column)).collect();
+        let place = |(_, group, zeros)| Place { group, zeros, spread: Spread::default() };
+        let places = found.into_iter().map(place).collect();
+        Full { places, starts, is_repeated }
+    }
+
+    fn of_column(&mut self, column: usize) -> &mut [Place] {
+        &mut self.places[self.starts[column]..self.starts[column + 1]]
+    }
+
+    /// The columns of which too much would be lost in one of the groups, once all stored numbers have been added.
+    fn lost(mut self) -> Vec<usize> {
+        self.places.iter_mut().for_each(|place| place.spread.add_zeros(place.zeros));
+        let is_lost = |column: &usize| {
+            let places = &self.places[self.starts[*column]..self.starts[column + 1]];
+            // Numbers of one row are added up later, so that their spread says nothing yet.
+            !places.is_empty() && (self.is_repeated[*column] || places.iter().any(|place| place.spread.is_lost()))
+        };
+        (0..self.starts.len() - 1).filter(is_lost).collect()
     }
 }
 
@@ -221,14 +259,13 @@ fn exact_csr(
     groups: Groups<'_>,
 ) -> Result<Exact> {
     let rows = offsets.len() - 1;
-    let of_spreads = (groups.count as u64).saturating_mul((columns * size_of::<Spread>()) as u64);
-    afford(of_spreads.saturating_mul(2)).map_err(|what| npz.error(name, what))?;
-    let Stored { counts: stored, of_group, is_repeated } = Stored::count((columns, offsets, indices), groups);
-    let is_full = |place: usize| stored[place] > 0 && !is_never_lost(stored[place], of_group[place / columns.max(1)]);
-    if !(0..stored.len()).any(is_full) {
+    // The rows by group, and of each column a count, a row, a start, and whether it is repeated.
+    let bytes = (rows as u64 * 16).saturating_add(columns as u64 * 25);
+    afford(bytes).map_err(|what| npz.error(name, what))?;
+    let mut full = Full::find((columns, offsets, indices), groups);
+    if full.places.is_empty() {
         return Ok(Exact::default());
     }
-    let mut spreads = vec![Spread::default(); stored.len()];
     let most = limits.features_values_max;
     let each = |npz: &mut Npz, each: &mut dyn FnMut((usize, usize), Wide)| {
         let (mut at, mut row) = (0, 0);
@@ -242,16 +279,13 @@ fn exact_csr(
             }
         })
     };
-    each(npz, &mut |(row, column), number| spreads[groups.of_row(row) * columns + column].add(number))?;
-    for (place, spread) in spreads.iter_mut().enumerate() {
-        spread.add_zeros(of_group[place / columns].saturating_sub(stored[place]));
-    }
-    // Numbers of one place are added up below, so that these say nothing yet.
-    let is_lost = |column: usize| {
-        let places = (0..groups.count).map(|group| group * columns + column);
-        places.clone().any(is_full) && (is_repeated[column] || places.into_iter().any(|place| spreads[place].is_lost()))
-    };
-    let lost: Vec<usize> = (0..columns).filter(|&column| is_lost(column)).collect();
+    each(npz, &mut |(row, column), number| {
+        let places = full.of_column(column);
+        if let Ok(at) = places.binary_search_by_key(&groups.of_row(row), |place| place.group) {
+            places[at].spread.add(number);
+        }
+    })?;
+    let lost = full.lost();
     let bytes = (lost.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64);
     afford(bytes).map_err(|what| npz.error(name, what))?;
     // The place of each column among these, or none.
@@ -373,5 +407,24 @@ mod tests {
         assert!(sparse(2, 4, vec![0, 2, 1], vec![0], vec![1.0]).unwrap_err().contains("row 1 ends at 1"));
         assert!(sparse(2, 4, vec![0, 1], vec![0], vec![1.0]).unwrap_err().contains("expected 3"));
         assert!(sparse(1, 4, vec![0, 1], vec![4], vec![1.0]).unwrap_err().contains("is 4, but there are 4 columns"));
+    }
+
+    /// 4,096 groups and a million columns: only pairs that store numbers take memory.
+    #[test]
+    fn only_places_with_few_zeros_are_kept() {
+        let (groups, columns) = (4096, 1 << 20);
+        // A row of each group, every second one with a number, then 300 rows of group 7 with the last column.
+        let of: Vec<u16> = (0..groups).chain([7; 300]).collect();
+        let indices: Vec<u32> =
+            (0..u32::from(groups) / 2).map(|row| 2 * row).chain([columns as u32 - 1; 300]).collect();
+        let stored = |row: usize| (row / 2).min(usize::from(groups) / 2) + row.saturating_sub(usize::from(groups));
+        let offsets: Vec<i64> = (0..=of.len()).map(|row| stored(row) as i64).collect();
+        assert_eq!(offsets.last(), Some(&(indices.len() as i64)));
+        let groups = Groups::of(&of);
+        let mut full = Full::find((columns, &offsets, &indices), groups);
+        let last = full.of_column(columns - 1);
+        assert_eq!(last.iter().map(|place| (place.group, place.zeros)).collect::<Vec<_>>(), [(7, 1)]);
+        (0..300).for_each(|step| last[0].spread.add(Wide::integer(1_000_000_000 + step)));
+        assert_eq!(full.lost(), [columns - 1]);
     }
 }

@@ -312,7 +312,7 @@ fn exact_apart(exact: &Exact, columns: usize, (of, types): (&[u16], usize)) -> E
             ExactColumn { column: number * (columns + 1) + shared.column, values }
         })
     };
-    Exact::among((0..types).flat_map(of_type).collect(), Groups::of(of))
+    Exact::among((0..types).flat_map(of_type), Groups::of(of))
 }
 
 /// Who trains, validates and tests, in each split.
