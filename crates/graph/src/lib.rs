@@ -64,6 +64,7 @@ pub mod narrow;
 pub mod node_types;
 pub mod npy;
 pub mod order;
+mod pack;
 pub mod part;
 pub mod partition;
 pub mod plan;

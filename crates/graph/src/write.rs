@@ -7,11 +7,10 @@ use crate::exact::Exact;
 use crate::given::GivenPairs;
 use crate::node_types::types_of;
 use crate::npy::write_header;
+use crate::pack::{self, PIECE, packed};
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use zip::write::SimpleFileOptions;
 
 /// Writes `dataset` to `path`, aside first and then renamed, so that a half-written file is never seen.
 ///
@@ -23,38 +22,11 @@ use zip::write::SimpleFileOptions;
 /// If the system refuses to write; what was at `path` is then as it was.
 pub fn write_interchange(path: &Path, dataset: &Dataset) -> Result<()> {
     write_aside(path, |file| {
-        let mut archive = Archive(zip::ZipWriter::new(BufWriter::new(Fuse { file, blown: false })));
+        let mut archive = Archive(pack::Archive::new(BufWriter::new(file)));
         archive.dataset(dataset)?;
-        archive.0.finish()?.into_inner()?;
-        Ok(())
+        archive.0.finish()?.flush()
     })
     .map_err(|source: io::Error| GraphError::io(path, source))
-}
-
-/// A file that after a first error takes everything and writes nothing: an archive that is given up still tries to
-/// write its directory, and complains in words of its own.
-struct Fuse<'a> {
-    file: &'a mut File,
-    blown: bool,
-}
-
-impl Write for Fuse<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.blown {
-            return Ok(bytes.len());
-        }
-        self.file.write(bytes).inspect_err(|error| self.blown = error.kind() != io::ErrorKind::Interrupted)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.blown { Ok(()) } else { self.file.flush() }
-    }
-}
-
-impl Seek for Fuse<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
-    }
 }
 
 /// A number as the bytes that `.npy` files hold.
@@ -82,12 +54,12 @@ item!(i64, "<i8");
 item!(f32, "<f4");
 item!(f64, "<f8");
 
-/// Bytes that are written at once.
-const CHUNK: usize = 1 << 16;
+/// So many first bytes say whether packing a member saves much.
+const SAMPLE: usize = 1 << 16;
 
-struct Archive<W: Write + Seek>(zip::ZipWriter<W>);
+struct Archive<W>(pack::Archive<W>);
 
-impl<W: Write + Seek> Archive<W> {
+impl<W: Write> Archive<W> {
     fn dataset(&mut self, dataset: &Dataset) -> io::Result<()> {
         let graph = &dataset.graph;
         let nodes = graph.nodes();
@@ -234,52 +206,36 @@ impl<W: Write + Seek> Archive<W> {
     }
 
     /// One member, packed as it is produced, unless its first values say that this saves little.
-    fn array<T: Item>(&mut self, name: &str, shape: &[usize], values: impl IntoIterator<Item = T>) -> io::Result<()> {
+    fn array<T: Item, V>(&mut self, name: &str, shape: &[usize], values: V) -> io::Result<()>
+    where
+        V: IntoIterator<Item = T, IntoIter: Send>,
+    {
         self.member(name, shape, values, false)
     }
 
     /// The same; one that `shrinks` is always packed, whatever its first values say. Targets of edges ascend and take
     /// hardly any room, and they stand behind the sources.
-    fn member<T: Item, V: IntoIterator<Item = T>>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: V,
-        shrinks: bool,
-    ) -> io::Result<()> {
+    fn member<T: Item, V>(&mut self, name: &str, shape: &[usize], values: V, shrinks: bool) -> io::Result<()>
+    where
+        V: IntoIterator<Item = T, IntoIter: Send>,
+    {
         let bytes = shape.iter().product::<usize>() * size_of::<T>();
         let mut values = values.into_iter();
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let fill = |chunk: &mut Vec<u8>, values: &mut V::IntoIter| {
-            chunk.clear();
-            values.take(CHUNK / size_of::<T>()).for_each(|value| value.put(chunk));
-            !chunk.is_empty()
+        let mut take = move |into: &mut Vec<u8>, most: usize| {
+            values.by_ref().take(most / size_of::<T>()).for_each(|value| value.put(into));
         };
-        let mut more = fill(&mut chunk, &mut values);
-        let is_packed = shrinks || bytes < 16 * CHUNK || packed(&chunk)? < chunk.len() / 5 * 4;
-        // The zip crate must know in advance where 32-bit sizes could overflow.
-        let options = SimpleFileOptions::default().large_file(bytes >= 1 << 31);
-        let options = if is_packed {
-            // The fastest level: sorted edges get no smaller by the slower ones.
-            options.compression_method(zip::CompressionMethod::Deflated).compression_level(Some(1))
-        } else {
-            options.compression_method(zip::CompressionMethod::Stored)
-        };
-        self.0.start_file(format!("{name}.npy"), options)?;
-        write_header(&mut self.0, T::DESCR, shape)?;
-        while more {
-            self.0.write_all(&chunk)?;
-            more = fill(&mut chunk, &mut values);
-        }
-        Ok(())
+        let mut sample = Vec::with_capacity(SAMPLE);
+        take(&mut sample, SAMPLE);
+        let is_packed = shrinks || bytes < 16 * SAMPLE || packed(&sample)?.len() < sample.len() / 5 * 4;
+        let mut begun = Vec::with_capacity(PIECE);
+        write_header(&mut begun, T::DESCR, shape)?;
+        begun.append(&mut sample);
+        self.0.member(&format!("{name}.npy"), is_packed, move |piece| {
+            piece.append(&mut begun);
+            let left = PIECE - piece.len();
+            take(piece, left);
+        })
     }
-}
-
-/// How many bytes these take when they are packed.
-fn packed(bytes: &[u8]) -> io::Result<usize> {
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len())
 }
 
 #[cfg(test)]
@@ -293,6 +249,7 @@ mod tests {
     use crate::read::{ReadOptions, read};
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
+    use std::fs::File;
 
     fn features() -> impl Strategy<Value = Features> {
         let value = -4.0f32..4.0;
