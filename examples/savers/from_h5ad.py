@@ -2,8 +2,11 @@
 `save(anndata.read_h5ad("cells.h5ad"), "cells.npz", label="cell_type")`.
 
 Edges are those of `connectivities` (or `graph="distances"`), features the principal components where they are there,
-else `X` (or `features="X_umap"`), `split` a column of train, val and test."""
+else `X` (or `features="X_umap"`), `split` a column of train, val (or valid, validation, dev) and test."""
 import numpy as np
+
+WORDS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
+WORDS |= dict.fromkeys(("val", "valid", "validation", "dev"), "val")
 
 
 def save(cells, path, label=None, split=None, graph="connectivities", features=None):
@@ -22,7 +25,10 @@ def save(cells, path, label=None, split=None, graph="connectivities", features=N
     if label:
         classes = cells.obs[label].astype("category").cat
         arrays["labels"], arrays["class_names"] = classes.codes, np.asarray(classes.categories, dtype=str)
+    words = cells.obs[split].astype(str).str.lower() if split else None
     for role in ("train", "val", "test") if split else ():
-        arrays[role + "_mask"] = cells.obs[split] == role
+        arrays[role + "_mask"] = words.map(WORDS.get) == role
+    if split and (unknown := set(words) - set(WORDS)):
+        print("in no part of the split: cells that have", ", ".join(sorted(unknown)))
     print("not saved: columns", ", ".join(name for name in cells.obs if name not in (label, split)) or "none")
     np.savez(path, **{name: np.asarray(array) for name, array in arrays.items()})

@@ -1,8 +1,11 @@
 """Saves a NetworkX graph for Laconic: `save(graph, "graph.npz", features=["age"], label="party", split="role")`.
 
-`split` names an attribute that is train, val or test, or several, one for each of several splits. Prints what it
-leaves out. An edge without a weight among others that have one weighs 1, as in NetworkX itself."""
+`split` names an attribute that is train, val (or valid, validation, dev) or test, or several, one for each of several
+splits. Prints what it leaves out. An edge without a weight among others that have one weighs 1, as in NetworkX itself."""
 import numpy as np
+
+WORDS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
+WORDS |= dict.fromkeys(("val", "valid", "validation", "dev"), "val")
 
 
 def save(graph, path, features=(), label=None, split=(), weight="weight"):
@@ -25,8 +28,11 @@ def save(graph, path, features=(), label=None, split=(), weight="weight"):
         names = sorted({str(graph.nodes[node][label]) for node in row if label in graph.nodes[node]})
         arrays["labels"] = [names.index(str(graph.nodes[n][label])) if label in graph.nodes[n] else -1 for n in row]
         arrays["class_names"] = names
+    words = [[str(graph.nodes[node].get(name, "")).lower() for name in splits] for node in row]
     for role in ("train", "val", "test") if splits else ():
-        arrays[role + "_mask"] = [[graph.nodes[node].get(name) == role for name in splits] for node in row]
+        arrays[role + "_mask"] = [[WORDS.get(word) == role for word in of] for of in words]
+    if unknown := {word for of in words for word in of if word not in WORDS} - {""}:
+        print("in no part of the split: nodes that have", ", ".join(sorted(unknown)))
     known = {name for _, attributes in graph.nodes(data=True) for name in attributes} - {*features, label, *splits}
     known |= {name for *_, attributes in graph.edges(data=True) for name in attributes} - {weight}
     if known:
