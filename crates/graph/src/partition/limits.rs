@@ -1,6 +1,6 @@
 //! Limits of a partition that could not be kept.
 
-use super::{PartitionOptions, PartitionerKind, Quality, given, super_node};
+use super::{PartitionOptions, PartitionerKind, Quality, given};
 
 impl Quality {
     /// What is wished for of the balance of parts and was not to be had, and parts without nodes: a sentence each.
@@ -14,8 +14,7 @@ impl Quality {
             let why = if kind.name == given::KIND.name { ", as they were given" } else { "" };
             said.push(format!("{} of {} parts are empty{why}: {few}{more}", empty.len(), self.parts.len()));
         }
-        // Clusters are assigned as they are: the limit is theirs.
-        if !kind.reads("imbalance") || kind.name == super_node::KIND.name {
+        if !kind.reads("imbalance") {
             return said;
         }
         let wished = |key: &str, is_on: bool| is_on && kind.reads(key);

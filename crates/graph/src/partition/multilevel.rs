@@ -117,7 +117,9 @@ impl Multilevel {
     fn node_weights(&self, input: &PartitionInput) -> Vec<Idx> {
         let nodes = input.graph.nodes();
         let trains = |role: &u8| role & Split::TRAIN != 0;
-        let roles = input.roles.filter(|roles| self.balance_train && roles.iter().any(trains));
+        // Fewer than parts cannot be balanced, and METIS, trying to, prints to standard output.
+        let is_enough = |roles: &[u8]| roles.iter().filter(|role| trains(role)).count() >= input.parts as usize;
+        let roles = input.roles.filter(|roles| self.balance_train && roles.iter().any(trains) && is_enough(roles));
         let counts_edges = self.balance_edges && input.graph.edges() > 0;
         let mut weights = Vec::with_capacity(nodes * (1 + usize::from(roles.is_some()) + usize::from(counts_edges)));
         for node in 0..nodes {
