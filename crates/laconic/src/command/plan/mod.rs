@@ -58,9 +58,13 @@ pub struct Plan {
 #[derive(Serialize)]
 struct Costs {
     workers: usize,
-    bytes: u64,
-    payload: u64,
-    frames: u64,
+    /// What all workers send; `None` where a time decides how many means there are.
+    bytes: Option<u64>,
+    payload: Option<u64>,
+    frames: Option<u64>,
+    /// What is sent at least.
+    #[serde(skip)]
+    least: Count,
     by_kind: BTreeMap<String, u64>,
     /// What each of these kinds holds, in words.
     kinds: BTreeMap<String, &'static str>,
@@ -266,12 +270,14 @@ fn costs(
         Kind::Parameters if averaging.is_some() => "models of trainers, and means of them",
         _ => kind_words(kind, task),
     };
+    let is_known = averaging.as_ref().is_none_or(|means| means.number.is_some());
     let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
     Ok(Costs {
         workers: size,
-        bytes: total.framed,
-        payload: total.payload,
-        frames: total.frames,
+        bytes: is_known.then_some(total.framed),
+        payload: is_known.then_some(total.payload),
+        frames: is_known.then_some(total.frames),
+        least: total,
         kinds: sent.map(|(kind, _)| (kind.name().to_owned(), words(kind))).collect(),
         by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
         by_link,
@@ -282,7 +288,7 @@ fn costs(
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
-        seconds_on_links: times(transport, &load)?,
+        seconds_on_links: if is_known { times(transport, &load)? } else { Vec::new() },
         is_bound,
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),

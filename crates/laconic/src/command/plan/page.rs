@@ -76,17 +76,19 @@ fn markdown(title: &str, pieces: &[Piece]) -> String {
 }
 
 fn pieces(costs: &Costs, (config, about): (&Config, &About)) -> Vec<Piece> {
-    let most = if costs.is_bound { "at most " } else { "exactly " };
-    let known =
-        if costs.is_bound { "It may send less, never more." } else { "The run counts what it sends and compares." };
+    let (most, known) = match (costs.bytes, costs.is_bound) {
+        (None, _) => ("at least ", "Each mean of models takes more, and a time decides how many there are."),
+        (_, true) => ("at most ", "It may send less, never more."),
+        (_, false) => ("exactly ", "The run counts what it sends and compares."),
+    };
     let mut pieces = vec![
         Piece::Say(format!(
             "A run of {} over {} sends {most}{} in all ({} bytes). {known} Nothing has run yet: it \
              was computed from the configuration and the sizes of the parts, by laconic {}, with the command {}",
             config.data.path.display(),
             whose(costs),
-            human_bytes(costs.bytes),
-            separated(costs.bytes),
+            human_bytes(costs.least.framed),
+            separated(costs.least.framed),
             env!("CARGO_PKG_VERSION"),
             command_line()
         )),

@@ -35,7 +35,7 @@ pub(super) fn unknown(ranks: &[u32], size: usize, by_parts: bool) -> Option<Stri
 /// The plan as text.
 pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     let most = if costs.is_bound { "at most " } else { "" };
-    let bytes = human_bytes(costs.bytes);
+    let bytes = human_bytes(costs.least.framed);
     let who = match costs.ranks.len() {
         _ if costs.averaging.is_some() => {
             format!("{} and their aggregator", plural(costs.workers as u64 - 1, "trainer"))
@@ -45,10 +45,10 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     };
     let mut text = match &costs.averaging {
         Some(Averaging { means: None, .. }) => format!("{who} will send {bytes}, and what means take\n"),
-        _ => format!("{who} will send {most}{bytes} in {} frames\n", costs.frames),
+        _ => format!("{who} will send {most}{bytes} in {} frames\n", costs.least.frames),
     };
     if let Some(budget) = costs.budget {
-        let share = 100.0 * costs.bytes as f64 / budget as f64;
+        let share = 100.0 * costs.least.framed as f64 / budget as f64;
         let _ = writeln!(text, "  {share:.0} % of the budget of {}", human_bytes(budget));
     }
     if let Some(chosen) = costs.messages.as_ref().and_then(|messages| toml::to_string(messages).ok()) {
@@ -75,7 +75,9 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     what_leaves(&mut text, costs, worker);
     let mpi = costs.seconds_on_links.iter().any(|link| link.start_seconds > 0.0);
     let how = if mpi { " under MPI over TCP, without computing; of it the start" } else { "" };
-    let _ = writeln!(text, "time on the wire if nothing overlaps{how}:");
+    if !costs.seconds_on_links.is_empty() {
+        let _ = writeln!(text, "time on the wire if nothing overlaps{how}:");
+    }
     for link in &costs.seconds_on_links {
         let configured = if link.configured { "  (transport.shape)" } else { "" };
         let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
