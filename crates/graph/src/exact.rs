@@ -74,11 +74,16 @@ pub(crate) struct Spread {
     sum: f64,
     squares: f64,
     is_rounded: bool,
+    /// The largest distance from 0.
+    largest: f64,
 }
 
 /// Numbers whose mean is further from 0 than so many of their deviations are kept. Of others `f32` loses less than a
 /// millionth of a deviation, or of a number far from all others no more than what comes out of it loses as `f32`.
 const FAR: f64 = 16.0;
+
+/// Below this `f32` holds fewer digits, and in the end none.
+const TINY: f64 = 16.0 * f32::MIN_POSITIVE as f64;
 
 /// Whether so few of the numbers of a column are not 0 that its mean cannot be [`FAR`]: with a share `p` of them it is
 /// at most `sqrt(p / (1 - p))` deviations from 0.
@@ -97,6 +102,7 @@ impl Spread {
         self.sum += step;
         self.squares += step * step;
         self.is_rounded |= number.is_rounded();
+        self.largest = self.largest.max(number.value.abs());
     }
 
     /// So many zeros more.
@@ -114,7 +120,8 @@ impl Spread {
         let step = self.sum / self.count;
         let deviation = (self.squares / self.count - step * step).sqrt();
         let mean = self.first.map_or(0.0, |first| first.plus(step).value);
-        self.is_rounded && deviation > 0.0 && mean.abs() > FAR * deviation
+        let is_tiny = self.largest < TINY;
+        self.is_rounded && deviation > 0.0 && (is_tiny || mean.abs() > FAR * deviation)
     }
 }
 
@@ -234,6 +241,7 @@ mod tests {
             spread.is_lost()
         };
         assert!(lost(&[1e9, 1e9 + 1.0]) && lost(&[1764230400.0, 1764230900.0, f64::NAN]));
+        assert!(lost(&[1e-50, 2e-50]));
         // Constant, held by `f32` as they are, or as far apart as from 0.
         for numbers in [&[1e9 + 1.0; 3][..], &[1024.0, 1025.0], &[0.1, 0.7], &[0.0, 1764230401.0, 1764230402.0], &[]] {
             assert!(!lost(numbers), "{numbers:?}");

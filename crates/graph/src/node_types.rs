@@ -5,7 +5,7 @@
 //! features has one all the same, and whatever takes sparse rows takes types. Which type a node is of stands in its
 //! row; [`NodeType`] says where.
 
-use crate::about::{About, NodeType};
+use crate::about::NodeType;
 use crate::dataset::Features;
 
 /// The nodes of one type.
@@ -74,17 +74,16 @@ pub fn apart(features: &Features, names: &[String], of: &[u16], type_names: Vec<
 }
 
 /// The number of each node's type; `None` where there are no types, or some row is of none or of several.
-pub fn types_of(features: &Features, about: &About) -> Option<Vec<u16>> {
-    let Features::Sparse { offsets, indices, .. } = features else { return None };
-    if about.node_types.is_empty() {
+pub fn types_of(features: &Features, types: &[NodeType]) -> Option<Vec<u16>> {
+    if types.is_empty() {
         return None;
     }
-    let ends = about.node_types.iter().scan(0, |end, kind| {
+    let ends = types.iter().scan(0, |end, kind| {
         *end += kind.columns;
         Some(*end)
     });
     let ends: Vec<usize> = ends.collect();
-    let type_of = |row: &[u64]| {
+    let type_of = |row: &[u64], indices: &[u32]| {
         let (first, last) = indices[row[0] as usize..row[1] as usize]
             .split_first()
             .map(|(first, rest)| (first, rest.last().unwrap_or(first)))?;
@@ -92,7 +91,19 @@ pub fn types_of(features: &Features, about: &About) -> Option<Vec<u16>> {
         let number = place(*first);
         (number == place(*last) && *last as usize + 1 == ends[number]).then_some(number as u16)
     };
-    offsets.windows(2).map(type_of).collect()
+    // The only type whose last column is 1, where all columns of others are 0.
+    let type_of_dense = |row: &[f32]| {
+        let number = ends.iter().position(|&end| row[end - 1] == 1.0)?;
+        let own = ends[number] - types[number].columns..ends[number];
+        let is_own = |(column, value): (usize, &f32)| *value == 0.0 || own.contains(&column);
+        row.iter().enumerate().all(is_own).then_some(number as u16)
+    };
+    match features {
+        Features::None => None,
+        Features::Dense { columns, .. } if ends.last() != Some(columns) => None,
+        Features::Dense { columns, values } => values.chunks_exact(*columns).map(type_of_dense).collect(),
+        Features::Sparse { offsets, indices, .. } => offsets.windows(2).map(|row| type_of(row, indices)).collect(),
+    }
 }
 
 /// Calls `each` for the values of a row that are not 0.
@@ -137,8 +148,15 @@ mod tests {
         );
         assert_eq!(names, ["person.age", "person.size", "person", "shop"]);
         assert_eq!(described.iter().map(|kind| kind.columns).collect::<Vec<_>>(), [3, 1]);
-        let about = About { node_types: described, ..About::default() };
-        assert_eq!(types_of(&features, &about), Some(of));
+        assert_eq!(types_of(&features, &described), Some(of.clone()));
+        let dense = |values: Vec<f32>| Features::Dense { columns: 4, values: values.into() };
+        let values = vec![1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 1.0, 0.0];
+        assert_eq!(types_of(&dense(values.clone()), &described), Some(of));
+        for (place, value) in [(2, 0.0), (4, 1.0), (3, 1.0)] {
+            let mut values = values.clone();
+            values[place] = value;
+            assert_eq!(types_of(&dense(values), &described), None, "{place}");
+        }
     }
 
     #[test]
@@ -156,11 +174,11 @@ mod tests {
     #[test]
     fn a_row_of_no_type_or_of_two_has_none() {
         let kind = |name: &str, columns| NodeType { name: name.to_owned(), columns };
-        let about = About { node_types: vec![kind("a", 2), kind("b", 1)], ..About::default() };
+        let types = [kind("a", 2), kind("b", 1)];
         for indices in [vec![], vec![0], vec![0, 2]] {
             let (offsets, values) = (vec![0, indices.len() as u64], vec![1.0; indices.len()]);
             let features = Features::Sparse { columns: 3, offsets, indices, values };
-            assert_eq!(types_of(&features, &about), None);
+            assert_eq!(types_of(&features, &types), None);
         }
     }
 }

@@ -88,7 +88,7 @@ impl<W: Write> Archive<W> {
             let given = dataset.negatives.as_ref().map(|given| &given[split]);
             self.held((name, graph.data.kinds()), graph.data.held.as_ref().map(of), given)?;
         }
-        if let Some(types) = types_of(&dataset.features, &dataset.about) {
+        if let Some(types) = types_of(&dataset.features, &dataset.about.node_types) {
             self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
         }
         self.features((&dataset.features, &dataset.exact), nodes)?;

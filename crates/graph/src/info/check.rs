@@ -63,7 +63,7 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
         findings.ids(&dataset.ids);
         findings.negatives(dataset);
         findings.held_out(dataset);
-        if types_of(&dataset.features, &dataset.about).is_none() {
+        if types_of(&dataset.features, &dataset.about.node_types).is_none() {
             let sides = Sides::of(&dataset.graph);
             sides.into_iter().for_each(|sides| findings.warning(format!("link prediction: {}", sides.said())));
         }

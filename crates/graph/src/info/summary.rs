@@ -160,7 +160,7 @@ fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
 }
 
 fn node_type_counts(dataset: &Dataset) -> Vec<(String, usize)> {
-    let of = types_of(&dataset.features, &dataset.about).unwrap_or_default();
+    let of = types_of(&dataset.features, &dataset.about.node_types).unwrap_or_default();
     let kinds = dataset.about.node_types.iter().enumerate();
     let count = |number: usize| of.iter().filter(|&&kind| usize::from(kind) == number).count();
     kinds.map(|(number, kind)| (kind.name.clone(), count(number))).collect()

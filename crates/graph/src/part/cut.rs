@@ -103,7 +103,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         held: dataset.graph.data.held_counts(),
         leaks: Leaks::of(&dataset.graph),
         negatives: dataset.negatives.as_ref().map(|given| given.each_ref().map(GivenPairs::counts)),
-        types: types_of(&dataset.features, &dataset.about).map(TypeRuns::of).unwrap_or_default(),
+        types: types_of(&dataset.features, &dataset.about.node_types).map(TypeRuns::of).unwrap_or_default(),
         about: dataset.about.clone(),
         part_names: Vec::new(),
     }

@@ -2,12 +2,14 @@
 
 use laconic_array::Array;
 
-use crate::about::{About, Reading, Scale};
+use crate::about::{About, NodeType, Reading, Scale};
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::{Exact, ExactColumn, Wide};
 use crate::limits::Limits;
 use crate::memory::afford;
+use crate::node_types::types_of;
+use std::ops::Range;
 
 /// Divides each row by its sum, as papers do with bags of words; `exact` has columns of these features as they are.
 ///
@@ -43,8 +45,10 @@ fn divide_by_sum(row: &mut [f32], exact: &dyn Fn(usize) -> Option<Wide>) {
 /// are no roles. Columns of which `exact` has the numbers as they are lose nothing before that.
 ///
 /// A column that is constant over these nodes is divided by 1, and one that `stays` (of columns, or of none) is as it
-/// was. Sparse features become dense, since zeros do not stay zeros; an error if that passes
-/// [`Limits::dense_values_max`]. Returns what [`rescale`] needs to do the same to other rows.
+/// was. Where types have columns of their own, those of a type follow from its nodes alone (from all of them where none
+/// is for training) and stay 0 for others, and the column that says of which type a node is stays as it is. Sparse
+/// features become dense, since zeros do not stay zeros; an error if that passes [`Limits::dense_values_max`]. Returns
+/// what [`rescale`] needs to do the same to other rows.
 ///
 /// # Errors
 ///
@@ -53,9 +57,10 @@ fn divide_by_sum(row: &mut [f32], exact: &dyn Fn(usize) -> Option<Wide>) {
 pub fn standardise(
     (features, exact): (&mut Features, &Exact),
     roles: Option<&[u8]>,
-    stays: &[bool],
+    (stays, types): (&[bool], &[NodeType]),
     limits: &Limits,
 ) -> Result<Scale> {
+    let own = Own::of(features, types);
     make_dense(features, limits)?;
     let Features::Dense { columns, values } = features else { return Ok(Scale::Given) };
     let columns = *columns;
@@ -70,55 +75,101 @@ pub fn standardise(
         )));
     }
     let trains = |row: usize| roles.is_none_or(|roles| roles[row] & Split::TRAIN != 0);
-    let (mut means, mut deviations) = moments(values, columns, &trains)?;
+    let counted = own.counted(&trains, values.len() / columns);
+    let counts = |row: usize| if counted(row) { own.columns(row, columns) } else { 0..0 };
+    let (mut means, mut deviations) = moments(values, columns, &counts)?;
     let mut rests = vec![0.0f64; columns];
     for of in &exact.columns {
-        let (mean, deviation) = of.moments(&trains);
+        let (mean, deviation) = of.moments(&|row| counts(row).contains(&of.column));
         (means[of.column], rests[of.column], deviations[of.column]) = (mean.value, mean.rest, deviation);
     }
-    for column in (0..columns).filter(|&column| stays.get(column) == Some(&true)) {
+    for column in (0..columns).filter(|column| stays.get(*column) == Some(&true) || own.is_flag(*column)) {
         (means[column], rests[column], deviations[column]) = (0.0, 0.0, 1.0);
     }
     if rests.iter().all(|&rest| rest == 0.0) {
         rests.clear();
     }
-    shift(values, exact, (&means, &rests, &deviations));
+    shift(values, (exact, &own), (&means, &rests, &deviations));
     Ok(Scale::Standardised { means, deviations, rests })
 }
 
-/// Mean and deviation of each column over the rows that count, the latter 1 where all are equal.
-fn moments(values: &[f32], columns: usize, counts: &dyn Fn(usize) -> bool) -> Result<(Vec<f64>, Vec<f64>)> {
-    let training = |values: &mut dyn FnMut(&[f32]), from: &[f32]| {
-        let rows = from.chunks_exact(columns).enumerate().filter(|(row, _)| counts(*row));
-        rows.for_each(|(_, row)| values(row));
+/// Which columns are a node's own: those of its type where there are types, else all.
+struct Own {
+    /// The type of each row; none without types.
+    of_row: Vec<u16>,
+    /// Where the columns of each type begin, and where the last ones end.
+    starts: Vec<usize>,
+}
+
+impl Own {
+    fn of(features: &Features, types: &[NodeType]) -> Own {
+        let of_row = types_of(features, types).unwrap_or_default();
+        let ends = types.iter().scan(0, |end, kind| {
+            *end += kind.columns;
+            Some(*end)
+        });
+        Own { of_row, starts: [0].into_iter().chain(ends).collect() }
+    }
+
+    fn columns(&self, row: usize, all: usize) -> Range<usize> {
+        match self.of_row.get(row) {
+            Some(&kind) => self.starts[usize::from(kind)]..self.starts[usize::from(kind) + 1],
+            None => 0..all,
+        }
+    }
+
+    /// Whether a column says of which type a node is.
+    fn is_flag(&self, column: usize) -> bool {
+        !self.of_row.is_empty() && self.starts[1..].contains(&(column + 1))
+    }
+
+    /// Which rows count: those that train, and all of a type of which none does, as long as some row trains.
+    fn counted<'a>(&'a self, trains: &'a dyn Fn(usize) -> bool, rows: usize) -> impl Fn(usize) -> bool + 'a {
+        let mut learns = vec![false; self.starts.len()];
+        let training = self.of_row.iter().enumerate().filter(|(row, _)| trains(*row));
+        training.for_each(|(_, &kind)| learns[usize::from(kind)] = true);
+        let any = (0..rows).any(trains);
+        move |row| trains(row) || any && self.of_row.get(row).is_some_and(|&kind| !learns[usize::from(kind)])
+    }
+}
+
+/// Mean and deviation of each column over the rows that count for it, the latter 1 where all are equal.
+fn moments(values: &[f32], columns: usize, counts: &dyn Fn(usize) -> Range<usize>) -> Result<(Vec<f64>, Vec<f64>)> {
+    let training = |each: &mut dyn FnMut(Range<usize>, &[f32]), from: &[f32]| {
+        for (row, values) in from.chunks_exact(columns).enumerate() {
+            let own = counts(row);
+            if !own.is_empty() {
+                each(own.clone(), &values[own]);
+            }
+        }
     };
-    let mut count = 0u64;
+    let mut count = vec![0u64; columns];
     let mut means = vec![0.0f64; columns];
     let mut ranges = vec![(f32::INFINITY, f32::NEG_INFINITY); columns];
     training(
-        &mut |row| {
-            count += 1;
-            for ((mean, range), &value) in means.iter_mut().zip(&mut ranges).zip(row) {
+        &mut |own, row| {
+            count[own.clone()].iter_mut().for_each(|count| *count += 1);
+            for ((mean, range), &value) in means[own.clone()].iter_mut().zip(&mut ranges[own]).zip(row) {
                 *mean += f64::from(value);
                 *range = (range.0.min(value), range.1.max(value));
             }
         },
         values,
     );
-    if count == 0 {
+    if count.iter().all(|&count| count == 0) {
         return Err(GraphError::invalid("features can only be standardised over training nodes, and there are none"));
     }
-    means.iter_mut().for_each(|mean| *mean /= count as f64);
+    means.iter_mut().zip(&count).for_each(|(mean, &count)| *mean /= count.max(1) as f64);
     let mut deviations = vec![0.0f64; columns];
     training(
-        &mut |row| {
-            for ((deviation, mean), &value) in deviations.iter_mut().zip(&means).zip(row) {
+        &mut |own, row| {
+            for ((deviation, mean), &value) in deviations[own.clone()].iter_mut().zip(&means[own]).zip(row) {
                 *deviation += (f64::from(value) - mean).powi(2);
             }
         },
         values,
     );
-    for (deviation, range) in deviations.iter_mut().zip(&ranges) {
+    for ((deviation, range), &count) in deviations.iter_mut().zip(&ranges).zip(&count) {
         // Asked of the range: the rounding of the mean gives a constant column a tiny deviation.
         *deviation = if range.0 < range.1 { (*deviation / count as f64).sqrt() } else { 1.0 };
     }
@@ -142,8 +193,8 @@ impl ExactColumn {
 }
 
 /// Which feature columns of a table no scale is put on: ones for categories and for gaps, and numbers that are 0 or 1
-/// for every node.
-pub fn unscaled(features: &Features, about: &About) -> Vec<bool> {
+/// for every node, as they were given: those of `exact` are others that `f32` rounds to these.
+pub fn unscaled((features, exact): (&Features, &Exact), about: &About) -> Vec<bool> {
     let Features::Dense { columns: width, values } = features else { return Vec::new() };
     let mut stays = Vec::with_capacity(*width);
     for column in &about.columns {
@@ -156,30 +207,40 @@ pub fn unscaled(features: &Features, about: &About) -> Vec<bool> {
     for row in values.chunks_exact((*width).max(1)) {
         row.iter().zip(&mut are_flags).for_each(|(value, flag)| *flag &= *value == 0.0 || *value == 1.0);
     }
+    exact.columns.iter().for_each(|of| are_flags[of.column] = false);
     stays.iter_mut().zip(are_flags).for_each(|(stays, is_flag)| *stays |= is_flag);
     stays
 }
 
-fn shift(values: &mut [f32], exact: &Exact, (means, rests, deviations): (&[f64], &[f64], &[f64])) {
-    for row in values.chunks_exact_mut(means.len()) {
-        for ((value, mean), deviation) in row.iter_mut().zip(means).zip(deviations) {
+fn shift(values: &mut [f32], (exact, own): (&Exact, &Own), (means, rests, deviations): (&[f64], &[f64], &[f64])) {
+    for (row, values) in values.chunks_exact_mut(means.len()).enumerate() {
+        let own = own.columns(row, means.len());
+        for ((value, mean), deviation) in values[own.clone()].iter_mut().zip(&means[own.clone()]).zip(&deviations[own])
+        {
             *value = ((f64::from(*value) - mean) / deviation) as f32;
         }
     }
     for ExactColumn { column, values: given } in &exact.columns {
         let mean = Wide { value: means[*column], rest: rests.get(*column).copied().unwrap_or(0.0) };
-        for (row, number) in values.chunks_exact_mut(means.len()).zip(given) {
-            row[*column] = (number.minus(mean) / deviations[*column]) as f32;
+        for (row, (values, number)) in values.chunks_exact_mut(means.len()).zip(given).enumerate() {
+            if own.columns(row, means.len()).contains(column) {
+                values[*column] = (number.minus(mean) / deviations[*column]) as f32;
+            }
         }
     }
 }
 
-/// Does to features what was done to those that a model was trained on; `exact` has columns of them as they are.
+/// Does to features what was done to those that a model was trained on; `exact` has columns of them as they are, and
+/// `types` are those that have columns of their own.
 ///
 /// # Errors
 ///
 /// If there are other columns than means, or sparse features would need more values than the limits allow.
-pub fn rescale((features, exact): (&mut Features, &Exact), scale: &Scale, limits: &Limits) -> Result<()> {
+pub fn rescale(
+    (features, exact): (&mut Features, &Exact),
+    (scale, types): (&Scale, &[NodeType]),
+    limits: &Limits,
+) -> Result<()> {
     match scale {
         Scale::Given => {}
         Scale::RowNormalised => row_normalise(features, exact),
@@ -190,9 +251,10 @@ pub fn rescale((features, exact): (&mut Features, &Exact), scale: &Scale, limits
                 let what = format!("features of {columns} columns, expected {known} as there are means of columns");
                 return Err(GraphError::invalid(what));
             }
+            let own = Own::of(features, types);
             make_dense(features, limits)?;
             if let (Features::Dense { values, .. }, 1..) = (features, columns) {
-                shift(values, exact, (means, rests, deviations));
+                shift(values, (exact, &own), (means, rests, deviations));
             }
         }
     }
@@ -247,22 +309,26 @@ mod tests {
         let (train, test) = (Split::TRAIN, Split::TEST);
         let mut features = Features::Dense { columns: 2, values: vec![1.0, 0.1, 3.0, 0.1, 100.0, 1.1].into() };
         let mut again = features.clone();
-        let scale =
-            standardise((&mut features, &Exact::default()), Some(&[train, train, test]), &[], &Limits::default())
-                .unwrap();
-        rescale((&mut again, &Exact::default()), &scale, &Limits::default()).unwrap();
+        let scale = standardise(
+            (&mut features, &Exact::default()),
+            Some(&[train, train, test]),
+            (&[], &[]),
+            &Limits::default(),
+        )
+        .unwrap();
+        rescale((&mut again, &Exact::default()), (&scale, &[]), &Limits::default()).unwrap();
         assert_eq!(again, features, "what is done again has the same bits");
         let mut narrow = Features::Dense { columns: 1, values: vec![1.0].into() };
-        assert!(rescale((&mut narrow, &Exact::default()), &scale, &Limits::default()).is_err());
+        assert!(rescale((&mut narrow, &Exact::default()), (&scale, &[]), &Limits::default()).is_err());
         let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
         assert_eq!(values[..4], [-1.0, 0.0, 1.0, 0.0]);
         assert_eq!(values[4], 98.0);
         // The second column is constant over the training rows: shifted, not scaled.
         assert!((values[5] - 1.0).abs() < 1e-6);
         let mut one = Features::Dense { columns: 1, values: vec![1.0].into() };
-        assert!(standardise((&mut one, &Exact::default()), Some(&[test]), &[], &Limits::default()).is_err());
+        assert!(standardise((&mut one, &Exact::default()), Some(&[test]), (&[], &[]), &Limits::default()).is_err());
         // Without roles all nodes count.
-        let scale = standardise((&mut one, &Exact::default()), None, &[], &Limits::default()).unwrap();
+        let scale = standardise((&mut one, &Exact::default()), None, (&[], &[]), &Limits::default()).unwrap();
         assert_eq!(scale, Scale::Standardised { means: vec![1.0], deviations: vec![1.0], rests: Vec::new() });
     }
 
@@ -270,10 +336,11 @@ mod tests {
     fn sparse_features_become_dense_within_the_limit_only() {
         let sparse = Features::Sparse { columns: 2, offsets: vec![0, 1, 1], indices: vec![1], values: vec![2.0] };
         let mut features = sparse.clone();
-        standardise((&mut features, &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &Limits::default()).unwrap();
+        standardise((&mut features, &Exact::default()), Some(&[Split::TRAIN; 2]), (&[], &[]), &Limits::default())
+            .unwrap();
         assert_eq!(features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, -1.0].into() });
         let small = Limits { dense_values_max: 3, ..Limits::default() };
-        let error = standardise((&mut sparse.clone(), &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &small)
+        let error = standardise((&mut sparse.clone(), &Exact::default()), Some(&[Split::TRAIN; 2]), (&[], &[]), &small)
             .unwrap_err()
             .to_string();
         assert!(error.contains("2 rows × 2 columns pass the limit of 3"), "{error}");
@@ -290,13 +357,13 @@ mod tests {
             let mut features = Features::Dense { columns: 1, values: rounded };
             let mut again = features.clone();
             let roles = [train, train, train, train, test];
-            let scale = standardise((&mut features, &exact), Some(&roles), &[], &Limits::default()).unwrap();
+            let scale = standardise((&mut features, &exact), Some(&roles), (&[], &[]), &Limits::default()).unwrap();
             assert_eq!(
                 features,
                 Features::Dense { columns: 1, values: vec![-1.0, 1.0, 1.0, -1.0, 5.0].into() },
                 "{far}"
             );
-            rescale((&mut again, &exact), &scale, &Limits::default()).unwrap();
+            rescale((&mut again, &exact), (&scale, &[]), &Limits::default()).unwrap();
             assert_eq!(again, features);
             let about = About { scale, ..About::default() };
             assert_eq!(serde_json::from_str::<About>(&serde_json::to_string(&about).unwrap()).unwrap(), about);
@@ -325,10 +392,30 @@ mod tests {
         let about = About { columns, ..About::default() };
         let values = vec![20.0, 0.0, 1.0, 0.0, 1.0, 40.0, 1.0, 0.0, 1.0, 0.0];
         let mut features = Features::Dense { columns: 5, values: values.into() };
-        let stays = unscaled(&features, &about);
+        let stays = unscaled((&features, &Exact::default()), &about);
         assert_eq!(stays, [false, true, true, true, true]);
-        standardise((&mut features, &Exact::default()), None, &stays, &Limits::default()).unwrap();
+        standardise((&mut features, &Exact::default()), None, (&stays, &[]), &Limits::default()).unwrap();
         let values = vec![-1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0];
         assert_eq!(features, Features::Dense { columns: 5, values: values.into() });
+    }
+
+    /// Two types, of a column each: the numbers of one are held against each other alone, and no 0 of another counts.
+    #[test]
+    fn columns_of_types_follow_from_the_nodes_of_their_type() {
+        let types = ["user", "item"].map(|name| NodeType { name: name.to_owned(), columns: 2 });
+        let indices = vec![0, 1, 0, 1, 2, 3, 2, 3, 0, 1];
+        let values = vec![10.0, 1.0, 30.0, 1.0, 5.0, 1.0, 9.0, 1.0, 70.0, 1.0];
+        let mut features = Features::Sparse { columns: 4, offsets: vec![0, 2, 4, 6, 8, 10], indices, values };
+        let mut again = features.clone();
+        let (train, test) = (Split::TRAIN, Split::TEST);
+        // No item trains, so all of them count.
+        let roles = [train, train, test, 0, test];
+        let exact = Exact::default();
+        let scale = standardise((&mut features, &exact), Some(&roles), (&[], &types), &Limits::default()).unwrap();
+        let values =
+            vec![-1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 5.0, 1.0, 0.0, 0.0];
+        assert_eq!(features, Features::Dense { columns: 4, values: values.into() });
+        rescale((&mut again, &exact), (&scale, &types), &Limits::default()).unwrap();
+        assert_eq!(again, features);
     }
 }

@@ -303,7 +303,7 @@ fn tell_apart(
 }
 
 /// Columns that all types share, for each type of which too much would be lost; 0 for nodes of other types.
-fn exact_apart(exact: &Exact, columns: usize, (of, types): (&[u16], usize)) -> Exact {
+pub(super) fn exact_apart(exact: &Exact, columns: usize, (of, types): (&[u16], usize)) -> Exact {
     let of_type = |number: usize| {
         exact.columns.iter().map(move |shared| {
             let is_own = |row: usize| usize::from(of[row]) == number;

@@ -82,14 +82,13 @@ mod text_index;
 mod text_table;
 mod typed;
 mod values;
-mod words;
+pub(crate) mod words;
 mod written;
 
 use crate::about::About;
 use crate::build::{BuildOptions, Duplicates};
 use crate::dataset::{Dataset, Features};
 use crate::error::{GraphError, Result};
-use crate::exact::Exact;
 use crate::limits::Limits;
 use crate::node_types::{apart, beside, types_of};
 use crate::roles::Roles;
@@ -314,14 +313,16 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
         let before = std::mem::replace(&mut dataset.features, Features::None);
         (dataset.features, dataset.exact) = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
         // Features of a file of arrays have no names.
-        let types = types_of(&before, &dataset.about);
+        let types = types_of(&before, &dataset.about.node_types);
         let About { classes, relations, node_types, .. } = std::mem::take(&mut dataset.about);
         dataset.about = About { classes, relations, ..About::default() };
         if let Some(of) = types {
             let names = node_types.into_iter().map(|kind| kind.name).collect();
             let types = apart(&dataset.features, &[], &of, names);
             let (features, node_types, columns) = beside(&types, &of);
-            (dataset.features, dataset.exact) = (features, Exact::default());
+            dataset.exact =
+                interchange::exact_apart(&dataset.exact, dataset.features.columns(), (&of, node_types.len()));
+            dataset.features = features;
             (dataset.about.node_types, dataset.about.features) = (node_types, columns);
         }
     }

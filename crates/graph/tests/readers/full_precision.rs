@@ -121,7 +121,8 @@ fn numbers_of_sparse_rows_and_of_ogb_are_standardised_before_they_are_rounded() 
         assert!(roles.iter().flatten().filter(|&&role| role == Split::TRAIN).count() % ROWS == 0, "{name}");
         let prepared = (&mut dataset.features, &dataset.exact);
         let column = dataset.exact.columns[0].column;
-        let scale = standardise(prepared, roles.as_deref(), &[], &Limits::default()).unwrap();
+        let scale =
+            standardise(prepared, roles.as_deref(), (&[], &dataset.about.node_types), &Limits::default()).unwrap();
         let Features::Dense { columns, values } = &dataset.features else { panic!("{name}: not dense") };
         let found: Vec<f32> = values.chunks(*columns).skip(first).map(|row| row[column]).collect();
         assert_eq!(found.len(), ROWS, "{name}");
@@ -131,7 +132,7 @@ fn numbers_of_sparse_rows_and_of_ogb_are_standardised_before_they_are_rounded() 
         }
         // What is predicted is read once more, and scaled by what was found here.
         let mut new = read_again(&fixture);
-        rescale((&mut new.features, &new.exact), &scale, &Limits::default()).unwrap();
+        rescale((&mut new.features, &new.exact), (&scale, &new.about.node_types), &Limits::default()).unwrap();
         assert_eq!(new.features, dataset.features, "{name}");
     }
 }

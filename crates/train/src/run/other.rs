@@ -68,7 +68,11 @@ fn cut(
     // Before anything is rounded to what parts hold.
     let exact = std::mem::take(&mut dataset.exact);
     if dataset.about.scale.is_given() && dataset.features.columns() == card.inputs {
-        prepare::rescale((&mut dataset.features, &exact), &card.about.scale, &options.limits)?;
+        prepare::rescale(
+            (&mut dataset.features, &exact),
+            (&card.about.scale, &card.about.node_types),
+            &options.limits,
+        )?;
         dataset.about.scale = card.about.scale.clone();
     }
     let split = (dataset.splits.len() == 1).then_some(0);
@@ -154,7 +158,7 @@ fn suit(part: &mut Part, card: &Card) -> std::result::Result<(), String> {
     }
     if found.scale.is_given() {
         let features = (&mut part.features, &Exact::default());
-        let scaled = prepare::rescale(features, &known.scale, &Limits::default());
+        let scaled = prepare::rescale(features, (&known.scale, &known.node_types), &Limits::default());
         scaled.map_err(|error| error.to_string())?;
     } else if found.scale != known.scale {
         let how = if let Scale::RowNormalised = found.scale { "row-normalised" } else { "standardised" };
@@ -184,6 +188,11 @@ fn relabel(labels: &mut Labels, found: &About, card: &Card) -> std::result::Resu
         Labels::Single { classes, .. } => (*classes, false),
         Labels::Multi { classes, .. } => (*classes, true),
     };
+    if classes == 0 {
+        // None of them is known.
+        *labels = Labels::None;
+        return Ok(());
+    }
     if several != card.multi_label {
         let of = |several| if several { "any number of classes" } else { "one class" };
         return Err(format!("the model gives a node {}, the labels {}", of(card.multi_label), of(several)));

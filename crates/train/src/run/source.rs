@@ -383,14 +383,14 @@ fn scale(
     };
     Ok(match how {
         FeaturePreparation::Auto if is_given && !about.columns.is_empty() => {
-            let stays = prepare::unscaled(features, about);
+            let stays = prepare::unscaled((features, &exact), about);
             let (columns, left) = (stays.len(), stays.iter().filter(|&&stays| stays).count());
             if left == columns {
                 return Ok(Vec::new());
             }
             let trains = |roles: &&[u8]| roles.iter().any(|roles| roles & Split::TRAIN != 0);
             let roles = roles.filter(trains);
-            about.scale = prepare::standardise((features, &exact), roles, &stays, limits)?;
+            about.scale = prepare::standardise((features, &exact), roles, (&stays, &about.node_types), limits)?;
             let of = if roles.is_some() { "training nodes" } else { "all nodes" };
             let turn_off = "data.features = \"given\" leaves them as they are";
             let scaled = columns - left;
@@ -403,7 +403,7 @@ fn scale(
             Vec::new()
         }
         FeaturePreparation::Standardised => {
-            about.scale = prepare::standardise((features, &exact), roles, &[], limits)?;
+            about.scale = prepare::standardise((features, &exact), roles, (&[], &about.node_types), limits)?;
             Vec::new()
         }
     })
