@@ -77,7 +77,8 @@ fn packed_pieces(pieces: Vec<Vec<u8>>, is_packed: bool) -> io::Result<Vec<Piece>
         let mut of = Crc::new();
         of.update(&bytes);
         let length = bytes.len();
-        Ok(Piece { of, length, bytes: if is_packed { packed(&bytes)? } else { bytes } })
+        let bytes = if is_packed { packed(&bytes)? } else { bytes };
+        Ok(Piece { of, length, bytes })
     };
     pieces.into_par_iter().map(piece).collect()
 }
@@ -85,8 +86,8 @@ fn packed_pieces(pieces: Vec<Vec<u8>>, is_packed: bool) -> io::Result<Vec<Piece>
 /// These bytes, packed, up to the end of a byte. At the fastest level: sorted edges get no smaller by slower ones.
 pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = Compress::new(Compression::fast(), false);
-    // No literal takes more than nine bits. The encoder of flate2 1.1.10 that writes to a `Write` keeps bytes back after
-    // a flush, so this asks the stream itself, which is through once there is room left.
+    // No literal takes more than nine bits. `flate2::write::DeflateEncoder` 1.1.10 keeps bytes back after a flush, so
+    // this asks the stream itself, which is through once there is room left.
     let mut packed = Vec::with_capacity(bytes.len() + bytes.len() / 8 + 1024);
     loop {
         let taken = stream.total_in() as usize;

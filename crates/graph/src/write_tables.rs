@@ -3,6 +3,7 @@
 use crate::aside::write_aside;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::read::words::is_missing;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
 use parquet::errors::ParquetError;
@@ -73,6 +74,9 @@ pub fn write_tables([edges, nodes]: [&Path; 2], dataset: &Dataset, format: Table
 
 fn refuse_unwritten(dataset: &Dataset, format: TableFormat) -> Result<()> {
     let refuse = |what: &str| Err(GraphError::invalid(format!("{what}: an .npz holds all of it (--out NAME.npz)")));
+    if dataset.about.classes.iter().any(|class| is_missing(class)) && matches!(dataset.labels, Labels::Single { .. }) {
+        return refuse("a class has a name that tables have for a missing value, such as None");
+    }
     let data = &dataset.graph.data;
     if data.relations.is_some() || !dataset.about.node_types.is_empty() {
         return refuse("two tables do not tell types apart");

@@ -76,6 +76,12 @@ pub trait Table: Sync {
         false
     }
 
+    /// Whether all numbers of a column with a point have three digits behind it and one to three before, and all others
+    /// are below 1,000: thousands as Germans write them, or fractions.
+    fn may_be_thousands(&self, _column: usize) -> bool {
+        false
+    }
+
     /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
     /// in: the column's own, [`Kind::Float`] for integers and dates, or, but for lists, [`Kind::Text`]. Rows ascend
     /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,

@@ -82,6 +82,9 @@ struct Field {
     name: String,
 }
 
+/// Folders of a table lie no deeper than this.
+const DEPTH_MAX: usize = 16;
+
 /// Where the log is.
 const LOG: &str = "_delta_log";
 
@@ -104,6 +107,23 @@ const LOG_BYTES_MAX: u64 = 1 << 32;
 /// Whether a folder is a Delta Lake table.
 pub fn is_delta(path: &Path) -> bool {
     path.join(LOG).is_dir()
+}
+
+/// Refuses a file or folder inside a table, in which rows of earlier versions may lie.
+///
+/// # Errors
+///
+/// If it lies in one.
+pub fn refuse_piece(path: &Path) -> Result<()> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folders: Vec<&Path> = whole.ancestors().skip(1).take(DEPTH_MAX).collect();
+    let Some(table) = folders.into_iter().find(|folder| is_delta(folder)) else { return Ok(()) };
+    let what = format!(
+        "a piece of the Delta Lake table {0}, in which rows of earlier versions may lie: read the table itself, {0}; \
+         or write what is wanted of it as Parquet, with DeltaTable(\"{0}\").to_pyarrow_table() of deltalake",
+        table.display()
+    );
+    Err(GraphError::format(path, "table", what))
 }
 
 /// The files of the current version.

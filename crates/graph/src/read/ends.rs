@@ -162,6 +162,11 @@ impl EdgeColumns {
                     );
                     roles.doubtful(role, &[name], shown, what);
                 }
+                (Role::Weight, _) if table.columns()[column].kind == Kind::Date => {
+                    let what = "weights are days: of dates those since 1970-01-01, of intervals their length, of which \
+                                30 s are 0.000347";
+                    roles.doubtful(role, &[name], shown, what.to_owned());
+                }
                 _ => roles.line(role, &[name], shown),
             }
         }

@@ -16,11 +16,25 @@ pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
         return DenseArray::File(path).read(nodes, limits);
     }
     let mut npz = Npz::open(path, limits)?;
+    if npz.has("format") && npz.has("shape") && npz.has("data") {
+        return scipy_features(&mut npz, nodes, limits);
+    }
     match npz_features(&mut npz, (nodes, Groups::ONE), limits)? {
         (Features::None, _) => {
             Err(GraphError::format(path, "archive", "expected the array 'features', 'features_data' or 'x'"))
         }
         features => Ok(features),
+    }
+}
+
+/// A matrix of `scipy.sparse.save_npz` in rows.
+fn scipy_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+    match npz.word("format")?.as_str() {
+        "csr" => csr_of_groups(npz, "", (nodes, Groups::ONE), limits),
+        other => {
+            let way = "scipy.sparse.save_npz(FILE, matrix.tocsr()) writes what is read here";
+            Err(npz.error("format", format!("expected csr for features, found {other}; {way}")))
+        }
     }
 }
 
@@ -41,7 +55,7 @@ pub(crate) fn npz_features(
         return DenseArray::Member(npz, name).read_groups((nodes, groups), limits);
     }
     match npz.has("features_data") {
-        true => csr_of_groups(npz, "features", (nodes, groups), limits),
+        true => csr_of_groups(npz, "features_", (nodes, groups), limits),
         false => Ok((Features::None, Exact::default())),
     }
 }
@@ -156,16 +170,17 @@ pub fn text_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
 /// The CSR matrix `<name>_{data,indices,indptr,shape}`, and of numbers that `f32` may round those columns apart of
 /// which too much would be lost.
 pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
-    csr_of_groups(npz, name, (nodes, Groups::ONE), limits)
+    csr_of_groups(npz, &format!("{name}_"), (nodes, Groups::ONE), limits)
 }
 
+/// The same of the arrays whose names begin so.
 fn csr_of_groups(
     npz: &mut Npz,
-    name: &str,
+    prefix: &str,
     (nodes, groups): (usize, Groups<'_>),
     limits: &Limits,
 ) -> Result<(Features, Exact)> {
-    let member = |part: &str| format!("{name}_{part}");
+    let member = |part: &str| format!("{prefix}{part}");
     let shape = npz.read::<i64>(&member("shape"), 2)?.values;
     let &[rows, columns] = &shape[..] else {
         return Err(npz.error(&member("shape"), format!("expected rows and columns, found {shape:?}")));

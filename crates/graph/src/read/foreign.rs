@@ -59,7 +59,8 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
     (
         &["adjlist", "multiline_adjlist"],
         "NetworkX's lists of neighbours",
-        "networkx.write_edgelist(networkx.read_adjlist(FILE), \"graph.txt\", data=False) writes a list of edges",
+        "networkx.write_edgelist(networkx.read_adjlist(FILE, create_using=networkx.DiGraph), \"graph.txt\", \
+         data=False) writes a list of edges, each as it is listed",
     ),
     (
         &["sif", "nnf"],
@@ -102,8 +103,8 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
 
 const NETWORKX: &str = "save(networkx.read_…(FILE), \"graph.npz\") of examples/savers/from_networkx.py, or edges as a \
                         table (.csv: source, target), and what is known of nodes as another";
-const NETWORKX_PAJEK: &str = "save(networkx.Graph(networkx.read_pajek(FILE)), \"graph.npz\") of \
-                              examples/savers/from_networkx.py";
+const NETWORKX_PAJEK: &str = "g = networkx.read_pajek(FILE); save((networkx.DiGraph if g.is_directed() else \
+                              networkx.Graph)(g), \"graph.npz\") of examples/savers/from_networkx.py";
 const NETWORKX_S6: &str = "save(networkx.read_sparse6(FILE), \"graph.npz\") (or read_graph6) of \
                            examples/savers/from_networkx.py";
 const DUCKDB_JSON: &str = "write the edges as a table (.csv or .parquet: source, target), and what is known of nodes \

@@ -133,6 +133,9 @@ fn unescaped(text: &str) -> String {
     made + rest
 }
 
+/// A word before the first value of a list that has but one.
+const LIST_START: &str = "_networkx_list_start";
+
 /// Where in the nested lists a key stands.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
@@ -151,7 +154,7 @@ struct Made {
     graphs: u32,
     /// Ends of the edge that is being read.
     ends: [Option<String>; 2],
-    attributes: Vec<(String, String)>,
+    attributes: Vec<(String, Vec<String>)>,
 }
 
 impl Made {
@@ -198,12 +201,20 @@ impl Made {
             (Place::Graph, "directed") => self.is_directed = value == "1",
             (Place::Edge, "source") => self.ends[0] = Some(value.to_owned()),
             (Place::Edge, "target") => self.ends[1] = Some(value.to_owned()),
-            (Place::Node, "id") => self.attributes.push((ID.to_owned(), value.to_owned())),
-            (Place::Node, _) => self.attributes.push((free_name(key, &[ID]), value.to_owned())),
-            (Place::Edge, _) => self.attributes.push((free_name(key, &ENDS), value.to_owned())),
+            (Place::Node, "id") => self.attributes.push((ID.to_owned(), vec![value.to_owned()])),
+            (Place::Node, _) => self.attribute(free_name(key, &[ID]), value),
+            (Place::Edge, _) => self.attribute(free_name(key, &ENDS), value),
             _ => {}
         }
         Ok(())
+    }
+
+    /// One more value of an attribute: a key that is there again and again is a list.
+    fn attribute(&mut self, name: String, value: &str) {
+        match self.attributes.last_mut() {
+            Some((last, values)) if *last == name => values.push(value.to_owned()),
+            _ => self.attributes.push((name, vec![value.to_owned()])),
+        }
     }
 
     fn close(&mut self, here: Place) -> std::result::Result<(), String> {
@@ -221,6 +232,11 @@ impl Made {
             }
             _ => return Ok(()),
         };
-        self.attributes.drain(..).try_for_each(|(name, value)| rows.set(&name, &value))
+        self.attributes.drain(..).try_for_each(|(name, mut values)| {
+            let is_list = values.len() > 1;
+            // What NetworkX writes before the only value of a list.
+            values.retain(|value| !is_list || value != LIST_START);
+            rows.set(&name, &if is_list { format!("[{}]", values.join(", ")) } else { values.concat() })
+        })
     }
 }

@@ -10,6 +10,12 @@ pub fn is_index_name(name: &str) -> bool {
     name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_")
 }
 
+/// Whether the column at this place is called as the names of rows are. Where these are numbers, they say nothing of
+/// nodes.
+pub fn is_row_name(name: &str, place: usize) -> bool {
+    name.starts_with("__index_level_") || place == 0 && (name.is_empty() || name == "Unnamed: 0")
+}
+
 /// Other names of the column that the user gives as pandas shows it.
 pub fn aliases(given: &str) -> &'static [&'static str] {
     if is_index_name(given) || given == "index" { &["", "Unnamed: 0", LEVEL] } else { &[] }

@@ -184,7 +184,9 @@ pub fn likeness(source: &str, target: &str) -> Option<Likeness> {
         let is_of_nodes = OF_NODES.contains(&format!("{before}{after}").as_str());
         return Some(if is_of_nodes { Likeness::Ends } else { Likeness::Words });
     }
-    let is_twice = source == target || target.strip_prefix(source).is_some_and(|rest| rest == ".1");
+    // As pandas, DuckDB and Polars call the second of two columns of one name.
+    let is_second = |rest: &str| [".1", "_1", "_duplicated_0"].contains(&rest);
+    let is_twice = source == target || target.strip_prefix(source).is_some_and(is_second);
     if is_twice {
         return Some(if OF_NODES.contains(&a.as_str()) { Likeness::Ends } else { Likeness::Letters });
     }
@@ -225,6 +227,8 @@ mod tests {
             ("FromNodeId", "ToNodeId", Some(Likeness::Ends)),
             ("Account", "Account", Some(Likeness::Ends)),
             ("Account", "Account.1", Some(Likeness::Ends)),
+            ("Account", "Account_1", Some(Likeness::Ends)),
+            ("Account", "Account_duplicated_0", Some(Likeness::Ends)),
             ("oldbalanceOrig", "oldbalanceDest", Some(Likeness::Words)),
             ("From Bank", "To Bank", Some(Likeness::Words)),
             ("a.id", "b.id", Some(Likeness::Letters)),

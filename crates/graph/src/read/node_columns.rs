@@ -1,6 +1,6 @@
 //! Which columns of a node table become features, and how.
 
-use super::index_column::is_index_name;
+use super::index_column::{is_index_name, is_row_name};
 use super::numbers::shorten;
 use super::table::{Cell, Kind, Table};
 use super::words::{days, is_missing, is_no_number};
@@ -48,6 +48,8 @@ pub struct Survey {
     counts_from_1: bool,
     /// Numbers in each list.
     width: usize,
+    /// Lists in which some number is missing.
+    broken: usize,
     /// The first row with a list of another length, that length, and how many such rows there are.
     uneven: Option<(usize, usize, usize)>,
 }
@@ -84,6 +86,11 @@ impl Survey {
             && !word.is_empty()
         {
             self.absent.get_or_insert_with(|| (word.to_owned(), 0)).1 += 1;
+        }
+        if let Cell::List([_, ..]) = cell
+            && missing
+        {
+            self.broken += 1;
         }
         if missing {
             self.missing += 1;
@@ -148,12 +155,28 @@ impl Survey {
                 let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
                 return Err(error(format!("{what} are not read: write them as columns or lists of numbers, {or}")));
             }
+            Kind::List if self.broken > 0 && self.present == 0 => {
+                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
+                return Err(error(format!("every list has a place without a number: fill them, {or}")));
+            }
             _ if self.present == 0 => return ignored("no values"),
             Kind::Integer if self.counts_from_1 && self.missing == 0 && info.name.is_empty() => {
                 return ignored("it counts the rows");
             }
             Kind::Integer | Kind::Float if self.counts && is_index_name(&info.name) => {
                 return ignored("it counts the rows");
+            }
+            // Of a frame that was sorted, sampled or filtered.
+            Kind::Integer if is_row_name(&info.name, column) => {
+                return ignored("numbers of rows, as pandas and R write them unasked");
+            }
+            Kind::Float if table.may_be_thousands(column) => {
+                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
+                return Err(error(format!(
+                    "numbers below 1,000, and others with three digits after a point: thousands, or fractions? Write \
+                     all of them with as many digits behind the point, or without one (in pandas, read_csv(…, \
+                     thousands=\".\") reads thousands), {or}"
+                )));
             }
             Kind::Integer | Kind::Float => Reading::Number,
             Kind::List => self.list(table.rows()).map_err(error)?,
@@ -163,6 +186,11 @@ impl Survey {
                 Some(reading) => reading,
                 None => match self.categories(cells) {
                     Ok(values) => Reading::Category { values },
+                    // In a text file these are numbers; here their column has the type of texts.
+                    Err(_) if self.written.are_numbers() => {
+                        let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
+                        return Err(error(format!("its texts are numbers: write it as a column of numbers, {or}")));
+                    }
                     Err(why) => return Ok(Fate::Ignored(why)),
                 },
             },

@@ -32,6 +32,9 @@ pub fn read_split(table: &dyn Table, column: usize) -> Result<Split> {
     Ok(split)
 }
 
+const NO_MASK: &str = "expected 0 or 1, as in a mask of the nodes that train, validate or test; --ignore (data.ignore) \
+                       leaves out a column that is called like one and is none";
+
 /// The split that columns of 0 and 1 say, each with the role that 1 gives.
 ///
 /// # Errors
@@ -44,7 +47,7 @@ pub fn read_masks(table: &dyn Table, masks: &[(usize, u8)]) -> Result<Split> {
         match cell {
             Cell::Integer(1) => split.roles[row] |= masks[slot].1,
             Cell::Integer(0) | Cell::Missing => {}
-            _ => return Err("expected 0 or 1".to_owned()),
+            _ => return Err(NO_MASK.to_owned()),
         }
         Ok(())
     })?;

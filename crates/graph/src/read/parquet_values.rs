@@ -124,7 +124,9 @@ fn give(value: Value, kind: Kind, emit: Emit) -> Result<(), String> {
         (Value::Uuid(bytes), Kind::Text) => emit(Cell::Text(&uuid(bytes))),
         (Value::Days(_), Kind::Text) => Err("found a date or a time, which is neither id nor name".to_owned()),
         (Value::Days(days), Kind::Float | Kind::Date) => emit(Cell::Float(days)),
-        (Value::Text(_) | Value::Uuid(_), _) => Err("expected a number, found text".to_owned()),
+        (Value::Text(_) | Value::Uuid(_), _) => {
+            Err("expected a number, found text: write the column as numbers".to_owned())
+        }
         (Value::Float(value), Kind::Integer) => Err(format!("expected an integer, found {value}")),
         (value, Kind::Float) => emit(Cell::Float(number(value))),
         _ => Err("expected another kind of value".to_owned()),

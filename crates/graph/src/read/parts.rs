@@ -68,6 +68,7 @@ pub fn parts(path: &Path, limits: &Limits) -> Result<Parts> {
     if delta::is_delta(path) {
         return delta::parts(path, limits);
     }
+    delta::refuse_piece(path)?;
     let mut found = Vec::new();
     walk(path, &[], &mut found)?;
     found.sort_by(|one, other| natural(&one.path.to_string_lossy(), &other.path.to_string_lossy()));
@@ -83,7 +84,7 @@ pub fn parts(path: &Path, limits: &Limits) -> Result<Parts> {
 pub fn files(path: &Path, limits: &Limits) -> Result<Vec<PathBuf>> {
     match path.is_dir() {
         true => Ok(parts(path, limits)?.files.into_iter().map(|file| file.path).collect()),
-        false => Ok(vec![path.to_owned()]),
+        false => delta::refuse_piece(path).map(|()| vec![path.to_owned()]),
     }
 }
 

@@ -11,6 +11,9 @@ use crate::error::Result;
 /// Rows that are looked at.
 const ROWS: usize = 100_000;
 
+/// So many rows, of which the first column has the numbers, are numbered.
+const NUMBERED: usize = 16;
+
 /// What the first three columns of a table seem to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Third {
@@ -31,11 +34,13 @@ pub enum Third {
 /// Looks at the rows of a table's first three columns, the first many of them.
 pub fn third(table: &dyn Table) -> Result<Third> {
     let kind = table.columns()[2].kind;
-    let is_text = kind == Kind::Text;
+    // Telephone numbers are texts, though they read as numbers.
+    let is_text = kind == Kind::Text || kind == Kind::Float && table.are_digits(2);
     let wanted = [(0, Kind::Text), (1, Kind::Text), (2, if is_text { Kind::Text } else { Kind::Float })];
     let mut seen: [HashSet<u64>; 3] = Default::default();
     let mut times = Times::default();
     let mut are_dates = is_text;
+    let mut counts = [true; 2];
     let is_enough = Shared::new(false);
     let scanned = table.scan(&wanted, &mut |row, slot, cell| {
         if row == ROWS {
@@ -45,6 +50,10 @@ pub fn third(table: &dyn Table) -> Result<Third> {
         match cell {
             Cell::Text(text) => {
                 seen[slot].insert(hash(text));
+                if slot == 0 && counts != [false; 2] {
+                    let number = text.parse::<usize>().ok();
+                    counts = [counts[0] && number == Some(row), counts[1] && number == Some(row + 1)];
+                }
                 are_dates &= slot != 2 || days(text).is_some();
             }
             Cell::Float(value) => {
@@ -59,14 +68,16 @@ pub fn third(table: &dyn Table) -> Result<Third> {
     if !is_enough.get() {
         scanned?;
     }
+    let is_numbered = counts != [false; 2] && seen[0].len() >= NUMBERED;
     Ok(match (is_text, times.unit()) {
         (true, _) if are_dates && !seen[2].is_empty() => Third::Dates,
         (true, _) if is_relation(&seen, false) => Third::Tails,
+        (true, _) if starts_in_second(&seen, is_numbered) => Third::Ends,
         (true, _) => Third::Texts,
         (false, Some(unit)) => Third::Times(unit),
         (false, None) if kind == Kind::Float => Third::Weights,
         (false, None) if is_relation(&seen, true) => Third::Tails,
-        (false, None) if starts_in_second(&seen) => Third::Ends,
+        (false, None) if starts_in_second(&seen, is_numbered) => Third::Ends,
         (false, None) => Third::Weights,
     })
 }
@@ -85,9 +96,11 @@ fn shared(a: &HashSet<u64>, b: &HashSet<u64>) -> usize {
 /// Whether the second column holds few values, and the third what the first does.
 fn is_relation([heads, relations, tails]: &[HashSet<u64>; 3], are_numbers: bool) -> bool {
     let most = heads.len().min(tails.len());
-    let are_few = 4 * relations.len() <= most;
+    let common = shared(tails, heads);
+    let are_same = 10 * common >= 7 * heads.len().max(tails.len());
+    let are_few = 4 * relations.len() <= most || are_numbers && are_same && 2 * relations.len() <= most;
     // Weights are numbers, too: those that are not called as often as nodes are, or as none of them, are no nodes.
-    let are_like = 2 * shared(tails, heads) >= tails.len().min(heads.len()) && 2 * tails.len() >= heads.len();
+    let are_like = 2 * common >= tails.len().min(heads.len()) && 2 * tails.len() >= heads.len();
     let are_apart = relations.len() < most && shared(relations, heads) + shared(relations, tails) == 0;
     if are_numbers {
         (are_few || are_apart) && are_like
@@ -96,10 +109,10 @@ fn is_relation([heads, relations, tails]: &[HashSet<u64>; 3], are_numbers: bool)
     }
 }
 
-/// Whether the third column holds what the second does, and the first something else.
-fn starts_in_second([firsts, seconds, thirds]: &[HashSet<u64>; 3]) -> bool {
+/// Whether the third column holds what the second does, and the first something else, or the numbers of the rows.
+fn starts_in_second([firsts, seconds, thirds]: &[HashSet<u64>; 3], is_numbered: bool) -> bool {
     let are_like = 2 * shared(thirds, seconds) >= thirds.len().max(seconds.len()) && thirds.len() > 2;
-    are_like && shared(firsts, seconds) + shared(firsts, thirds) == 0
+    are_like && (is_numbered || shared(firsts, seconds) + shared(firsts, thirds) == 0)
 }
 
 /// Which times numbers can be.
@@ -107,6 +120,8 @@ fn starts_in_second([firsts, seconds, thirds]: &[HashSet<u64>; 3]) -> bool {
 struct Times {
     range: Option<(f64, f64)>,
     not_days: bool,
+    not_years: bool,
+    not_months: bool,
 }
 
 impl Times {
@@ -122,6 +137,8 @@ impl Times {
         let (least, most) = self.range.unwrap_or((value, value));
         self.range = Some((least.min(value), most.max(value)));
         self.not_days |= value.fract() != 0.0 || !is_day(value);
+        self.not_years |= value.fract() != 0.0 || !is_year(value);
+        self.not_months |= value.fract() != 0.0 || !is_day(value * 100.0 + 1.0);
     }
 
     /// In which unit all of them are times of the years from 1990 to 2040.
@@ -130,10 +147,21 @@ impl Times {
         if !self.not_days {
             return Some("days as YYYYMMDD");
         }
+        if !self.not_years && least < most {
+            return Some("years");
+        }
+        if !self.not_months {
+            return Some("months as YYYYMM");
+        }
         let (from, to) = Times::SECONDS;
         let fits = |(_, per_second): &&(&str, f64)| from * per_second <= least && most <= to * per_second;
         Times::UNITS.iter().find(fits).map(|(name, _)| *name)
     }
+}
+
+/// Whether a whole number is a year of ours.
+fn is_year(value: f64) -> bool {
+    (1900.0..2100.0).contains(&value)
 }
 
 /// Whether a whole number is a day such as 20261127.
@@ -160,7 +188,18 @@ mod tests {
         assert_eq!(unit(&[1_082_040_961_000_000.0]), Some("microseconds"));
         assert_eq!(unit(&[1_082_040_961e9, 1_582_040_961e9]), Some("nanoseconds"));
         assert_eq!(unit(&[20_040_415.0, 20_261_127.0]), Some("days as YYYYMMDD"));
-        for others in [&[1_082_040_961.0, 5.0][..], &[0.5, 2.0], &[20_041_315.0], &[3e9], &[]] {
+        assert_eq!(unit(&[1990.0, 2019.0]), Some("years"));
+        assert_eq!(unit(&[201_001.0, 202_612.0]), Some("months as YYYYMM"));
+        for others in [
+            &[1_082_040_961.0, 5.0][..],
+            &[0.5, 2.0],
+            &[20_041_315.0],
+            &[3e9],
+            &[2000.0],
+            &[2010.5, 2011.0],
+            &[201_013.0],
+            &[],
+        ] {
             assert_eq!(unit(others), None, "{others:?}");
         }
     }
@@ -174,7 +213,10 @@ mod tests {
         // Films and ratings of many users; weights of few nodes; edges that come at times.
         assert!(!is_relation(&sets([&many, &[200, 201, 202], &[1, 2, 3, 4, 5]]), true));
         assert!(!is_relation(&sets([&[1, 2, 3], &[1, 2, 3], &[1, 2, 3]]), true));
-        assert!(starts_in_second(&sets([&[1000, 1020, 1040], &many[..50], &many[..60]])));
-        assert!(!starts_in_second(&sets([&many, &many, &many])));
+        assert!(is_relation(&sets([&many, &many[..46], &many]), true));
+        let calls = sets([&[1000, 1020, 1040], &many[..50], &many[..60]]);
+        assert!(starts_in_second(&calls, false));
+        let numbered = sets([&many, &many, &many]);
+        assert!(!starts_in_second(&numbered, false) && starts_in_second(&numbered, true));
     }
 }

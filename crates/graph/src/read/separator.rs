@@ -132,11 +132,17 @@ pub fn detect(path: &Path, limits: &Limits) -> Result<Found> {
         }
         let is_comment = line.starts_with(['#', '%']);
         let glued = line.starts_with('#') && line[1..].starts_with(|c: char| c != '#' && !c.is_whitespace());
-        let line = line.to_owned();
+        let line = lines.row().to_owned();
         if !is_comment {
             let mut all = vec![line];
             while let (true, Some(line)) = (all.len() < LINES, lines.next_line()?) {
-                all.extend((!line.is_empty()).then(|| line.to_owned()));
+                if !line.is_empty() {
+                    all.push(lines.row().to_owned());
+                }
+            }
+            // A tab before some lines is an empty field, one before all of them is none.
+            if all.iter().all(|line| line.starts_with('\t')) {
+                all.iter_mut().for_each(|line| *line = line.trim_start().to_owned());
             }
             let has_attributes = all.iter().all(|line| line.contains('{') && line.ends_with('}'));
             let before = |line: &String| line.split('{').next().unwrap_or_default().to_owned();

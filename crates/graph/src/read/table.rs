@@ -1,5 +1,6 @@
 //! Tables of named columns, whatever file they are in.
 
+use super::delta::refuse_piece;
 use super::index_column::aliases;
 use super::numbers::shorten;
 use super::written::is_rounded_id;
@@ -21,8 +22,10 @@ pub use super::heading::Heading;
 /// If the file is no such table, larger than the limits allow, or may have a header and may have none.
 pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box<dyn Table>> {
     if path.is_dir() {
-        Ok(Box::new(TableFolder::open(path, limits, heading)?))
-    } else if extension(path) == "parquet" {
+        return Ok(Box::new(TableFolder::open(path, limits, heading)?));
+    }
+    refuse_piece(path)?;
+    if extension(path) == "parquet" {
         Ok(Box::new(ParquetTable::open(path, limits)?))
     } else {
         Ok(Box::new(TextTable::open(path, limits, heading)?))

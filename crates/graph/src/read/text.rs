@@ -80,6 +80,12 @@ impl Lines {
         Ok(Some(self.line()))
     }
 
+    /// The line that was read last as [`Lines::line`] gives it, with the tabs around it, which may be empty fields.
+    pub fn row(&self) -> &str {
+        let is_around = |sign: char| sign.is_whitespace() && sign != '\t';
+        std::str::from_utf8(&self.line).map_or("", |line| line.trim_start_matches('\u{feff}').trim_matches(is_around))
+    }
+
     /// The line that was read last; empty before the first and after the last.
     pub fn line(&self) -> &str {
         std::str::from_utf8(&self.line).map_or("", |line| line.trim_start_matches('\u{feff}').trim())

@@ -14,6 +14,7 @@ use super::numbers::shorten;
 use super::separator::{Found, Separator, detect};
 use super::text::open_text;
 use super::words::{is_missing, is_no_number};
+use super::written::amount;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use std::cell::Cell as Shared;
@@ -36,6 +37,8 @@ pub struct TextTable {
     columns: Vec<ColumnInfo>,
     /// For each column whether it holds nothing but digits.
     digits: Vec<bool>,
+    /// For each column whether points may stand for thousands.
+    thousands: Vec<bool>,
     rows: usize,
 }
 
@@ -57,9 +60,19 @@ impl TextTable {
         let Found { separator, comments, has_attributes, is_short } = detect(path, limits)?;
         let attributes = has_attributes.then(|| attribute_names(path, limits, comments)).transpose()?;
         let (path, limits) = (path.to_owned(), limits.clone());
-        let (header, columns, digits) = (false, vec![], vec![]);
-        let mut table =
-            TextTable { path, limits, separator, attributes, comments, is_short, header, columns, digits, rows: 0 };
+        let mut table = TextTable {
+            path,
+            limits,
+            separator,
+            attributes,
+            comments,
+            is_short,
+            header: false,
+            columns: Vec::new(),
+            digits: Vec::new(),
+            thousands: Vec::new(),
+            rows: 0,
+        };
         let mut kinds: Vec<Seen> = Vec::new();
         let mut first: Vec<String> = Vec::new();
         let (mut rows, mut recurs) = (0, false);
@@ -98,6 +111,7 @@ impl TextTable {
         }
         table.rows = rows;
         table.digits = kinds.iter().map(|seen| seen.any && !seen.not_digits).collect();
+        table.thousands = kinds.iter().map(Seen::may_be_thousands).collect();
         table.columns =
             first.into_iter().zip(&kinds).map(|(name, seen)| ColumnInfo { name, kind: seen.kind() }).collect();
         Ok(table)
@@ -207,8 +221,9 @@ impl TextTable {
             "; NetworKit's SNAP format begins so: networkit.writeGraph(G, FILE, networkit.Format.EdgeListTabZero) \
              writes a list of edges"
         } else if self.separator == Separator::Sign(b' ') {
-            "; lists of neighbours become a list of edges in Python: \
-             networkx.write_edgelist(networkx.read_adjlist(FILE), \"graph.txt\", data=False)"
+            "; in a list of edges all rows have as many fields, and one without a weight gets 1. If these are lists of \
+             neighbours, in Python networkx.write_edgelist(networkx.read_adjlist(FILE, \
+             create_using=networkx.DiGraph), \"graph.txt\", data=False) writes a list of edges"
         } else {
             ""
         }
@@ -236,6 +251,10 @@ impl Table for TextTable {
         self.digits[column]
     }
 
+    fn may_be_thousands(&self, column: usize) -> bool {
+        self.thousands[column]
+    }
+
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
         let header = usize::from(self.header);
         let mut rows = 0;
@@ -248,9 +267,13 @@ impl Table for TextTable {
             for (slot, &(column, kind)) in wanted.iter().enumerate() {
                 let cell = parse(fields[column], kind).ok_or_else(|| {
                     let (name, found) = (&self.columns[column].name, shorten(fields[column]));
+                    let is_amount = [false, true].iter().any(|&comma| amount(fields[column], comma).is_some());
+                    let plainly = "; write numbers without signs and separators, as 1234.5 (in pandas, read_csv(…, \
+                                   thousands=\",\") or decimal=\",\" reads such)";
                     format!(
-                        "column '{name}': expected {}, found '{found}'",
-                        if kind == Kind::Integer { "an integer" } else { "a number" }
+                        "column '{name}': expected {}, found '{found}'{}",
+                        if kind == Kind::Integer { "an integer" } else { "a number" },
+                        if is_amount { plainly } else { "" }
                     )
                 })?;
                 sink(row, slot, cell).map_err(|what| format!("column '{}': {what}", self.columns[column].name))?;
@@ -320,6 +343,9 @@ struct Seen {
     not_boolean: bool,
     not_float: bool,
     not_digits: bool,
+    not_thousands: bool,
+    /// Numbers without a point and with one.
+    points: [bool; 2],
 }
 
 impl Seen {
@@ -334,6 +360,18 @@ impl Seen {
         // An integer is a number; parsing it again would take most of the time.
         self.not_digits = self.not_digits || self.not_integer && !are_digits(field);
         self.not_float = self.not_float || self.not_integer && field.parse::<f64>().is_err();
+        if !self.not_thousands {
+            let plain = field.strip_prefix('-').unwrap_or(field);
+            let (whole, fraction) = plain.split_once('.').map_or((plain, None), |(whole, rest)| (whole, Some(rest)));
+            self.points[usize::from(fraction.is_some())] = true;
+            let is_short = whole.len() <= 3 && (fraction.is_none() || !whole.starts_with('0'));
+            self.not_thousands = !is_short || fraction.is_some_and(|rest| rest.len() != 3);
+        }
+    }
+
+    /// Points before three digits, in some numbers and not in others, which are smaller than 1,000.
+    fn may_be_thousands(&self) -> bool {
+        !self.not_thousands && self.points == [true; 2] && self.kind() == Kind::Float
     }
 
     fn kind(&self) -> Kind {

@@ -6,7 +6,7 @@ const LIST_MAX: usize = 1 << 20;
 /// A number with signs that people write: `1,234.50`, `$1 234`, `12.5%` (which is 0.125), or with a decimal `comma`
 /// `1.234,50 €`. Separators of thousands stand before three digits each.
 pub fn amount(text: &str, comma: bool) -> Option<f64> {
-    let (plain, percent) = stripped(text);
+    let Stripped { plain, percent, is_negative } = stripped(text);
     let point = if comma { ',' } else { '.' };
     let (whole, fraction) = match plain.split_once(point) {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -29,16 +29,29 @@ pub fn amount(text: &str, comma: bool) -> Option<f64> {
         && rest.iter().all(|part| part.len() == 3 && digits(part))
         && fraction.is_none_or(digits);
     let number: f64 = format!("{sign}{first}{}.{}", rest.concat(), fraction.unwrap_or("0")).parse().ok()?;
+    let number = if is_negative { -number } else { number };
     sound.then_some(if percent { number / 100.0 } else { number })
 }
 
-/// A cell without its sign of a currency or of percents, and whether it had the latter.
-fn stripped(text: &str) -> (&str, bool) {
+/// A cell without its sign of a currency or of percents.
+struct Stripped<'a> {
+    plain: &'a str,
+    percent: bool,
+    /// Whether it stands in brackets, as accountants write what is below 0, or has a minus before its currency.
+    is_negative: bool,
+}
+
+fn stripped(text: &str) -> Stripped<'_> {
     const CURRENCIES: [char; 5] = ['$', '€', '£', '¥', '₹'];
-    let text = text.trim_matches(|c: char| CURRENCIES.contains(&c) || c.is_whitespace());
-    match text.strip_suffix('%') {
-        Some(rest) => (rest.trim_end(), true),
-        None => (text, false),
+    let is_around = |c: char| CURRENCIES.contains(&c) || c.is_whitespace();
+    let plain = text.trim_matches(is_around);
+    let inside = plain.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let before = plain.strip_prefix('-').filter(|rest| rest.starts_with(CURRENCIES));
+    let is_negative = inside.is_some() || before.is_some();
+    let plain = inside.or(before).map_or(plain, |rest| rest.trim_matches(is_around));
+    match plain.strip_suffix('%') {
+        Some(rest) => Stripped { plain: rest.trim_end(), percent: true, is_negative },
+        None => Stripped { plain, percent: false, is_negative },
     }
 }
 
@@ -70,6 +83,8 @@ pub struct Written {
     /// Whether all have three digits behind each comma, and one has a comma.
     thousands: bool,
     comma: bool,
+    /// Whether some cell is no plain number, or one with a plus or a 0 before it.
+    not_plain: bool,
     /// The length of all lists; 0 before the first, none where they differ or some cell is no list.
     width: Option<usize>,
     /// Whether a list has what no single number has.
@@ -83,7 +98,7 @@ impl Default for Written {
         let (fits, sure) = ([true; 2], [false; 2]);
         let (percents, cells, thousands, comma) = (0, 0, true, false);
         let (width, is_list, brackets) = (Some(0), false, true);
-        Written { fits, sure, percents, cells, thousands, comma, width, is_list, brackets }
+        Written { fits, sure, percents, cells, thousands, comma, not_plain: false, width, is_list, brackets }
     }
 }
 
@@ -91,8 +106,11 @@ impl Written {
     /// Looks at one more cell that holds something.
     pub fn look(&mut self, text: &str) {
         self.cells += 1;
+        let digits = text.trim_start_matches('-').as_bytes();
+        let is_code = digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit() || text.starts_with('+');
+        self.not_plain = self.not_plain || is_code || number(text).is_none();
         if self.fits != [false; 2] {
-            let (plain, percent) = stripped(text);
+            let Stripped { plain, percent, .. } = stripped(text);
             let is_marked = plain.len() < text.trim().len();
             self.percents += usize::from(percent);
             for (comma, point, group) in [(false, '.', ','), (true, ',', '.')] {
@@ -133,6 +151,11 @@ impl Written {
         self.cells > 0 && self.brackets && self.width.is_none()
     }
 
+    /// Whether all cells are plain numbers, none of which begins as codes and telephone numbers do.
+    pub fn are_numbers(&self) -> bool {
+        self.cells > 0 && !self.not_plain
+    }
+
     /// How amounts are written.
     pub fn amounts(&self) -> Amounts {
         let signs = self.percents == 0 || self.percents == self.cells;
@@ -166,7 +189,16 @@ pub fn list(text: &str) -> Option<Vec<f64>> {
         .filter(|numbers| numbers.len() <= LIST_MAX && (numbers.len() > 1 || inside.is_some() && !numbers.is_empty()))
 }
 
+/// A number of a list; `09` is a piece of something else.
 fn number(text: &str) -> Option<f64> {
+    if text
+        .trim_start_matches(['-', '+'])
+        .as_bytes()
+        .get(..2)
+        .is_some_and(|two| two[0] == b'0' && two[1].is_ascii_digit())
+    {
+        return None;
+    }
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
@@ -202,6 +234,11 @@ mod tests {
             ("1 234,5 €", true, Some(1234.5)),
             ("1'234.5", false, Some(1234.5)),
             ("7", true, Some(7.0)),
+            ("(1,234.50)", false, Some(-1234.5)),
+            ("($2,234)", false, Some(-2234.0)),
+            ("-$1.50", false, Some(-1.5)),
+            ("(0.5 1 2000)", false, None),
+            ("1,09,009.50", false, None),
             ("1,23", false, None),
             ("0,234", false, None),
             ("1234,567", false, None),
@@ -228,7 +265,9 @@ mod tests {
         {
             assert_eq!(list(text), Some(vec![0.5, 1.0, 2000.0]), "{text}");
         }
-        for text in ["", "7", "[]", "a;b", "0171 123 456", "[0.1 ... 0.2]", "1;;2", "nan;1", "2026-11-22"] {
+        for text in
+            ["", "7", "[]", "a;b", "0171 123 456", "[0.1 ... 0.2]", "1;;2", "nan;1", "2026-11-22", "1,09,009.50"]
+        {
             assert_eq!(list(text), None, "{text}");
         }
     }
@@ -249,6 +288,9 @@ mod tests {
         assert_eq!(seen(&["1,234", "5,678", "12"]), (Amounts::Thousands, None));
         assert_eq!(seen(&["0,5", "1,25"]).0, Amounts::Commas);
         assert_eq!(seen(&["0,1", "1,0"]), (Amounts::Commas, None));
+        assert_eq!(seen(&["1,000", "(2,234)"]), (Amounts::Thousands, None));
+        assert_eq!(seen(&["1,000", "(12,106.50)"]), (plain(false), None));
+        assert_eq!(seen(&["9.50", "(9.50)"]), (plain(false), None));
         assert_eq!(seen(&["0.5, 0.25", "1.5, 2"]), (Amounts::None, Some(2)));
         assert_eq!(seen(&["0,1,0", "1,0,0"]), (Amounts::None, Some(3)));
         assert_eq!(seen(&["0.5;1", "2;3"]), (Amounts::None, Some(2)));

@@ -1,5 +1,6 @@
 //! Every reader on inputs that the tests write, on inputs that are broken, and on real data where it is there.
 
+mod asked;
 mod ends;
 mod fixtures;
 mod folders;
