@@ -49,6 +49,18 @@ fn without_out_there_are_only_figures() {
     assert_eq!(place.names(), ["a.npz"]);
 }
 
+/// METIS prints where it cannot balance as asked.
+#[test]
+fn what_a_library_prints_does_not_stand_among_results() {
+    let place = Place::new();
+    let star: String = (1..200).map(|leaf| format!("{leaf},0\n")).collect();
+    std::fs::write(place.path("star.csv"), format!("source,target\n{star}")).unwrap();
+    for flags in ["--method multilevel --balance-edges", "--method super_node --balance-edges"] {
+        let result = place.json(&format!("partition star.csv --parts 199 {flags}"));
+        assert_eq!(result["parts"].as_array().unwrap().len(), 199, "{flags}");
+    }
+}
+
 #[test]
 fn an_assignment_written_is_an_assignment_given() {
     let place = generated();

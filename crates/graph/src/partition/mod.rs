@@ -9,6 +9,7 @@ mod limits;
 mod multilevel;
 mod partitioner;
 mod quality;
+mod quiet;
 mod random;
 mod registry;
 mod streaming;

@@ -6,6 +6,7 @@ use laconic_key::{Key, Purpose};
 use metis::Idx;
 use metis::option::{ObjType, Seed};
 
+use super::quiet::without_prints;
 use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
@@ -106,7 +107,8 @@ impl Job<'_> {
         if let Some(weights) = self.edge_weights {
             graph = graph.set_adjwgt(weights);
         }
-        graph.part_kway(&mut parts).map_err(|error| GraphError::invalid(format!("METIS: {error}")))?;
+        without_prints(|| graph.part_kway(&mut parts))
+            .map_err(|error| GraphError::invalid(format!("METIS: {error}")))?;
         Ok(parts.into_iter().map(|part| part as u32).collect())
     }
 }
@@ -117,9 +119,7 @@ impl Multilevel {
     fn node_weights(&self, input: &PartitionInput) -> Vec<Idx> {
         let nodes = input.graph.nodes();
         let trains = |role: &u8| role & Split::TRAIN != 0;
-        // Fewer than parts cannot be balanced, and METIS, trying to, prints to standard output.
-        let is_enough = |roles: &[u8]| roles.iter().filter(|role| trains(role)).count() >= input.parts as usize;
-        let roles = input.roles.filter(|roles| self.balance_train && roles.iter().any(trains) && is_enough(roles));
+        let roles = input.roles.filter(|roles| self.balance_train && roles.iter().any(trains));
         let counts_edges = self.balance_edges && input.graph.edges() > 0;
         let mut weights = Vec::with_capacity(nodes * (1 + usize::from(roles.is_some()) + usize::from(counts_edges)));
         for node in 0..nodes {
