@@ -118,6 +118,10 @@ pub enum Scale {
         /// What `f64` leaves out of each mean, as of integers beyond 2^53; empty where that is nothing.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rests: Vec<f64>,
+        /// Whether columns of each type of nodes were scaled for its own nodes alone; older programs scaled them for
+        /// all nodes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_type: bool,
     },
 }
 
@@ -129,7 +133,7 @@ impl Scale {
 
     /// A number for each column, of which none makes what it is applied to infinite.
     fn violation(&self, columns: usize) -> Option<Violation> {
-        let Scale::Standardised { means, deviations, rests } = self else { return None };
+        let Scale::Standardised { means, deviations, rests, .. } = self else { return None };
         let (mean, deviation) = ("about.scale.means", "about.scale.deviations");
         let bad_mean = means.iter().position(|mean| !mean.is_finite());
         let (rest, bad_rest) = ("about.scale.rests", rests.iter().position(|rest| !rest.is_finite()));
@@ -193,7 +197,7 @@ impl About {
             let values = if let Reading::Category { values } = &column.reading { texts(values) } else { 0 };
             column.name.len() + 64 + values + 16 * column.fill.as_ref().map_or(0, Vec::len)
         };
-        let scale = if let Scale::Standardised { means, deviations, rests } = &self.scale {
+        let scale = if let Scale::Standardised { means, deviations, rests, .. } = &self.scale {
             24 * (means.len() + deviations.len() + rests.len())
         } else {
             0
@@ -254,15 +258,24 @@ mod tests {
             node_types: Vec::new(),
             features: words(&["age", "colour=green", "colour=red", "colour missing"]),
             columns: vec![number("age"), colour],
-            scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4], rests: Vec::new() },
+            scale: Scale::Standardised {
+                means: vec![0.0; 4],
+                deviations: vec![1.0; 4],
+                rests: Vec::new(),
+                by_type: false,
+            },
         };
         assert_eq!(about.violation(4, 2), None);
         assert_eq!(About::default().violation(7, 3), None);
         assert_eq!(about.violation(4, 3).map(|(array, _)| array), Some("about.classes"));
         assert_eq!(about.violation(5, 2).map(|(array, _)| array), Some("about.features"));
         let of = |means: &[f64], deviations: &[f64]| {
-            let scale =
-                Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec(), rests: Vec::new() };
+            let scale = Scale::Standardised {
+                means: means.to_vec(),
+                deviations: deviations.to_vec(),
+                rests: Vec::new(),
+                by_type: false,
+            };
             About { scale, ..About::default() }.violation(2, 2).map(|(field, what)| format!("{field}: {what}"))
         };
         assert_eq!(of(&[0.0, -1.0], &[1.0, 2.0]), None);

@@ -93,14 +93,14 @@ pub fn types_of(features: &Features, types: &[NodeType]) -> Option<Vec<u16>> {
     };
     // The only type whose last column is 1, where all columns of others are 0.
     let type_of_dense = |row: &[f32]| {
-        let number = ends.iter().position(|&end| row[end - 1] == 1.0)?;
+        let number = ends.iter().position(|end| end.checked_sub(1).is_some_and(|flag| row[flag] == 1.0))?;
         let own = ends[number] - types[number].columns..ends[number];
         let is_own = |(column, value): (usize, &f32)| *value == 0.0 || own.contains(&column);
         row.iter().enumerate().all(is_own).then_some(number as u16)
     };
     match features {
         Features::None => None,
-        Features::Dense { columns, .. } if ends.last() != Some(columns) => None,
+        Features::Dense { columns, .. } if ends.last() != Some(columns) || *columns == 0 => None,
         Features::Dense { columns, values } => values.chunks_exact(*columns).map(type_of_dense).collect(),
         Features::Sparse { offsets, indices, .. } => offsets.windows(2).map(|row| type_of(row, indices)).collect(),
     }
@@ -152,6 +152,11 @@ mod tests {
         let dense = |values: Vec<f32>| Features::Dense { columns: 4, values: values.into() };
         let values = vec![1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 1.0, 0.0];
         assert_eq!(types_of(&dense(values.clone()), &described), Some(of));
+        let none = NodeType { name: "none".to_owned(), columns: 0 };
+        assert_eq!(
+            types_of(&dense(vec![1.0; 4]), &[none, NodeType { name: "all".to_owned(), columns: 4 }]),
+            Some(vec![1])
+        );
         for (place, value) in [(2, 0.0), (4, 1.0), (3, 1.0)] {
             let mut values = values.clone();
             values[place] = value;

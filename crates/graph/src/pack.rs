@@ -25,7 +25,7 @@ impl<W: Write> Archive<W> {
         let file = self.0.new_file(name).compression_method(method).unix_permissions(0o644);
         let (mut entry, _) = file.start().map_err(given)?;
         let (mut crc, mut size) = (Crc::new(), 0);
-        let at_once = 2 * rayon::current_num_threads();
+        let at_once = (2 * rayon::current_num_threads()).min(32);
         let mut more = || {
             let mut pieces = Vec::new();
             while pieces.len() < at_once {

@@ -220,7 +220,12 @@ fn data_that_a_model_cannot_read_are_refused_with_what_it_reads() {
     let place = place();
     folder_of_parts(&place, "parts", |dataset| call(dataset, ["a", "b", "c"]));
     place.json("train run.toml --out run --set data.path=parts --set partition.parts=2");
-    let scale = |mean: f64| Scale::Standardised { means: vec![mean; 8], deviations: vec![1.0; 8], rests: Vec::new() };
+    let scale = |mean: f64| Scale::Standardised {
+        means: vec![mean; 8],
+        deviations: vec![1.0; 8],
+        rests: Vec::new(),
+        by_type: false,
+    };
     folder_of_parts(&place, "scaled", |dataset| dataset.about.scale = scale(0.5));
     folder_of_parts(&place, "renamed", |dataset| {
         call(dataset, ["a", "b", "c"]);

@@ -90,7 +90,7 @@ pub fn standardise(
         rests.clear();
     }
     shift(values, (exact, &own), (&means, &rests, &deviations));
-    Ok(Scale::Standardised { means, deviations, rests })
+    Ok(Scale::Standardised { means, deviations, rests, by_type: !own.of_row.is_empty() })
 }
 
 /// Which columns are a node's own: those of its type where there are types, else all.
@@ -244,14 +244,14 @@ pub fn rescale(
     match scale {
         Scale::Given => {}
         Scale::RowNormalised => row_normalise(features, exact),
-        Scale::Standardised { means, deviations, rests } => {
+        Scale::Standardised { means, deviations, rests, by_type } => {
             let columns = features.columns();
             if columns != means.len() || columns != deviations.len() {
                 let known = means.len();
                 let what = format!("features of {columns} columns, expected {known} as there are means of columns");
                 return Err(GraphError::invalid(what));
             }
-            let own = Own::of(features, types);
+            let own = Own::of(features, if *by_type { types } else { &[] });
             make_dense(features, limits)?;
             if let (Features::Dense { values, .. }, 1..) = (features, columns) {
                 shift(values, (exact, &own), (means, rests, deviations));
@@ -329,7 +329,10 @@ mod tests {
         assert!(standardise((&mut one, &Exact::default()), Some(&[test]), (&[], &[]), &Limits::default()).is_err());
         // Without roles all nodes count.
         let scale = standardise((&mut one, &Exact::default()), None, (&[], &[]), &Limits::default()).unwrap();
-        assert_eq!(scale, Scale::Standardised { means: vec![1.0], deviations: vec![1.0], rests: Vec::new() });
+        assert_eq!(
+            scale,
+            Scale::Standardised { means: vec![1.0], deviations: vec![1.0], rests: Vec::new(), by_type: false }
+        );
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub trait Table: Sync {
     }
 
     /// Whether all numbers of a column with a point have three digits behind it and one to three before, and all others
-    /// are below 1,000: thousands as Germans write them, or fractions.
+    /// are below 1,000, some of three digits: thousands as Germans write them, or fractions.
     fn may_be_thousands(&self, _column: usize) -> bool {
         false
     }

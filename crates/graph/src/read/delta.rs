@@ -115,9 +115,15 @@ pub fn is_delta(path: &Path) -> bool {
 ///
 /// If it lies in one.
 pub fn refuse_piece(path: &Path) -> Result<()> {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folders: Vec<&Path> = whole.ancestors().skip(1).take(DEPTH_MAX).collect();
-    let Some(table) = folders.into_iter().find(|folder| is_delta(folder)) else { return Ok(()) };
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_parquet = whole.extension().is_some_and(|ending| ending == "parquet");
+    // Files of the table, and folders of them, lie in its partitions, which are called `column=value`, or in itself.
+    let is_partition = |folder: &&Path| folder.file_name().is_some_and(|name| name.to_string_lossy().contains('='));
+    let innermost = if is_parquet && whole.is_file() { whole.parent() } else { Some(&*whole).filter(is_partition) };
+    let mut folders = innermost.into_iter().flat_map(Path::ancestors).take(DEPTH_MAX);
+    let Some(table) = folders.find(|folder| !is_partition(folder)).filter(|folder| is_delta(folder)) else {
+        return Ok(());
+    };
     let what = format!(
         "a piece of the Delta Lake table {0}, in which rows of earlier versions may lie: read the table itself, {0}; \
          or write what is wanted of it as Parquet, with DeltaTable(\"{0}\").to_pyarrow_table() of deltalake",

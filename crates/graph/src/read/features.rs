@@ -16,7 +16,8 @@ pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
         return DenseArray::File(path).read(nodes, limits);
     }
     let mut npz = Npz::open(path, limits)?;
-    if npz.has("format") && npz.has("shape") && npz.has("data") {
+    let is_scipy = ["format", "shape", "data"].iter().all(|member| npz.has(member));
+    if is_scipy && !["features", "features_data", "x"].iter().any(|member| npz.has(member)) {
         return scipy_features(&mut npz, nodes, limits);
     }
     match npz_features(&mut npz, (nodes, Groups::ONE), limits)? {

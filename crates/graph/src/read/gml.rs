@@ -203,7 +203,7 @@ impl Made {
             (Place::Edge, "target") => self.ends[1] = Some(value.to_owned()),
             (Place::Node, "id") => self.attributes.push((ID.to_owned(), vec![value.to_owned()])),
             (Place::Node, _) => self.attribute(free_name(key, &[ID]), value),
-            (Place::Edge, _) => self.attribute(free_name(key, &ENDS), value),
+            (Place::Edge, _) => self.attributes.push((free_name(key, &ENDS), vec![value.to_owned()])),
             _ => {}
         }
         Ok(())

@@ -25,7 +25,8 @@ pub fn refuse_matrix(table: &dyn Table, path: &Path, options: &ReadOptions) -> R
             if names == Names::Rows { format!(".set_index(\"{}\")", table.columns()[0].name) } else { String::new() };
         format!("read_parquet(\"{name}\"){}", if is_index_name(&table.columns()[0].name) { "" } else { &index })
     } else {
-        let sign = match detect(path, &options.limits)?.separator.text().as_str() {
+        let sign = if path.is_file() { detect(path, &options.limits)?.separator.text() } else { ",".to_owned() };
+        let sign = match sign.as_str() {
             "," => String::new(),
             " " => ", sep=\"\\\\s+\"".to_owned(),
             "\t" => ", sep=\"\\\\t\"".to_owned(),
@@ -78,7 +79,7 @@ fn names(table: &dyn Table) -> Result<Option<Names>> {
         })?;
         return Ok(are_same.then_some(Names::Rows));
     }
-    let has_numbers_above = columns.len() + 1 == rows && !table.has_header();
+    let has_numbers_above = columns.len() + 1 == rows && rows > LIST_MAX / 2 && !table.has_header();
     if columns.len() != rows && !has_numbers_above || !are_numbers(0) {
         return Ok(None);
     }

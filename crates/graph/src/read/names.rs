@@ -185,10 +185,11 @@ pub fn likeness(source: &str, target: &str) -> Option<Likeness> {
         return Some(if is_of_nodes { Likeness::Ends } else { Likeness::Words });
     }
     // As pandas, DuckDB and Polars call the second of two columns of one name.
-    let is_second = |rest: &str| [".1", "_1", "_duplicated_0"].contains(&rest);
-    let is_twice = source == target || target.strip_prefix(source).is_some_and(is_second);
-    if is_twice {
-        return Some(if OF_NODES.contains(&a.as_str()) { Likeness::Ends } else { Likeness::Letters });
+    let is_of_nodes = OF_NODES.contains(&a.as_str());
+    // `price_1` is the price of yesterday.
+    let is_second = |rest: &str| rest == ".1" || is_of_nodes && ["_1", "_duplicated_0"].contains(&rest);
+    if source == target || target.strip_prefix(source).is_some_and(is_second) {
+        return Some(if is_of_nodes { Likeness::Ends } else { Likeness::Letters });
     }
     let (a, b) = (words(source), words(target));
     let mut others = a.iter().zip(&b).filter(|(a, b)| a != b);

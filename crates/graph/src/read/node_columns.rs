@@ -149,6 +149,8 @@ impl Survey {
         let info = &table.columns()[column];
         let error = |what: String| GraphError::format(path, format!("column '{}'", info.name), what);
         let ignored = |why: &str| Ok(Fate::Ignored(why.to_owned()));
+        let varies = self.many || self.texts.len() > 1;
+        let is_different = self.numbers.len() > NUMBERS_MAX || self.numbers.len() == self.present;
         let reading = match info.kind {
             Kind::Unread(what) => return Ok(Fate::Ignored(format!("{what} are not read"))),
             Kind::Refused(what) => {
@@ -167,7 +169,7 @@ impl Survey {
                 return ignored("it counts the rows");
             }
             // Of a frame that was sorted, sampled or filtered.
-            Kind::Integer if is_row_name(&info.name, column) => {
+            Kind::Integer if is_different && is_row_name(&info.name, column) => {
                 return ignored("numbers of rows, as pandas and R write them unasked");
             }
             Kind::Float if table.may_be_thousands(column) => {
@@ -187,7 +189,7 @@ impl Survey {
                 None => match self.categories(cells) {
                     Ok(values) => Reading::Category { values },
                     // In a text file these are numbers; here their column has the type of texts.
-                    Err(_) if self.written.are_numbers() => {
+                    Err(_) if varies && self.written.are_numbers() => {
                         let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
                         return Err(error(format!("its texts are numbers: write it as a column of numbers, {or}")));
                     }

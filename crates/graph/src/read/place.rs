@@ -11,6 +11,9 @@ use crate::error::Result;
 /// Rows that are looked at.
 const ROWS: usize = 100_000;
 
+/// With so many heads and tails half as many relations are few.
+const MANY: usize = 32;
+
 /// So many rows, of which the first column has the numbers, are numbered.
 const NUMBERED: usize = 16;
 
@@ -68,8 +71,11 @@ pub fn third(table: &dyn Table) -> Result<Third> {
     if !is_enough.get() {
         scanned?;
     }
-    let is_numbered = counts != [false; 2] && seen[0].len() >= NUMBERED;
+    let most = seen[1].len().max(seen[2].len());
+    let is_numbered = counts != [false; 2] && seen[0].len() >= NUMBERED.max(2 * most);
     Ok(match (is_text, times.unit()) {
+        (true, _) if kind == Kind::Float && starts_in_second(&seen, is_numbered) => Third::Ends,
+        (true, _) if kind == Kind::Float => Third::Weights,
         (true, _) if are_dates && !seen[2].is_empty() => Third::Dates,
         (true, _) if is_relation(&seen, false) => Third::Tails,
         (true, _) if starts_in_second(&seen, is_numbered) => Third::Ends,
@@ -98,7 +104,8 @@ fn is_relation([heads, relations, tails]: &[HashSet<u64>; 3], are_numbers: bool)
     let most = heads.len().min(tails.len());
     let common = shared(tails, heads);
     let are_same = 10 * common >= 7 * heads.len().max(tails.len());
-    let are_few = 4 * relations.len() <= most || are_numbers && are_same && 2 * relations.len() <= most;
+    let are_fewer = are_same && most >= MANY && 2 * relations.len() <= most;
+    let are_few = 4 * relations.len() <= most || are_numbers && are_fewer;
     // Weights are numbers, too: those that are not called as often as nodes are, or as none of them, are no nodes.
     let are_like = 2 * common >= tails.len().min(heads.len()) && 2 * tails.len() >= heads.len();
     let are_apart = relations.len() < most && shared(relations, heads) + shared(relations, tails) == 0;
@@ -161,7 +168,7 @@ impl Times {
 
 /// Whether a whole number is a year of ours.
 fn is_year(value: f64) -> bool {
-    (1900.0..2100.0).contains(&value)
+    (1900.0..2051.0).contains(&value)
 }
 
 /// Whether a whole number is a day such as 20261127.

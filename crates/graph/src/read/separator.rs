@@ -132,17 +132,19 @@ pub fn detect(path: &Path, limits: &Limits) -> Result<Found> {
         }
         let is_comment = line.starts_with(['#', '%']);
         let glued = line.starts_with('#') && line[1..].starts_with(|c: char| c != '#' && !c.is_whitespace());
-        let line = lines.row().to_owned();
+        let line = line.to_owned();
         if !is_comment {
+            let mut begins = vec![lines.starts_with_tab()];
             let mut all = vec![line];
             while let (true, Some(line)) = (all.len() < LINES, lines.next_line()?) {
                 if !line.is_empty() {
-                    all.push(lines.row().to_owned());
+                    all.push(line.to_owned());
+                    begins.push(lines.starts_with_tab());
                 }
             }
-            // A tab before some lines is an empty field, one before all of them is none.
-            if all.iter().all(|line| line.starts_with('\t')) {
-                all.iter_mut().for_each(|line| *line = line.trim_start().to_owned());
+            // Before names that tabs divide, a tab stands for the name of the column of rows' names.
+            if let ([true, false, ..], true) = (&begins[..], all[0].contains('\t')) {
+                all[0].insert(0, '\t');
             }
             let has_attributes = all.iter().all(|line| line.contains('{') && line.ends_with('}'));
             let before = |line: &String| line.split('{').next().unwrap_or_default().to_owned();

@@ -337,6 +337,14 @@ impl Table for TableFolder {
         self.parts.iter().all(|part| of_part(part).unwrap_or(false))
     }
 
+    fn may_be_thousands(&self, column: usize) -> bool {
+        let of_part = |part: &Part| match &part.places[column] {
+            Place::Column(place) => self.table(part).and_then(|table| table.with(|of| Ok(of.may_be_thousands(*place)))),
+            Place::Given(_) | Place::Nowhere => Ok(false),
+        };
+        self.parts.iter().any(|part| of_part(part).unwrap_or(false))
+    }
+
     fn rows_at_once(&self) -> usize {
         self.parts.iter().map(|part| part.rows_at_once).max().unwrap_or(0)
     }

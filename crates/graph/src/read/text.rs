@@ -80,10 +80,9 @@ impl Lines {
         Ok(Some(self.line()))
     }
 
-    /// The line that was read last as [`Lines::line`] gives it, with the tabs around it, which may be empty fields.
-    pub fn row(&self) -> &str {
-        let is_around = |sign: char| sign.is_whitespace() && sign != '\t';
-        std::str::from_utf8(&self.line).map_or("", |line| line.trim_start_matches('\u{feff}').trim_matches(is_around))
+    /// Whether the line that was read last begins with a tab: its first field may be empty.
+    pub fn starts_with_tab(&self) -> bool {
+        self.line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.line).starts_with(b"\t")
     }
 
     /// The line that was read last; empty before the first and after the last.

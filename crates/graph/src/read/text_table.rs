@@ -344,7 +344,7 @@ struct Seen {
     not_float: bool,
     not_digits: bool,
     not_thousands: bool,
-    /// Numbers without a point and with one.
+    /// Whether there are numbers of three digits without a point, and numbers with one.
     points: [bool; 2],
 }
 
@@ -363,7 +363,8 @@ impl Seen {
         if !self.not_thousands {
             let plain = field.strip_prefix('-').unwrap_or(field);
             let (whole, fraction) = plain.split_once('.').map_or((plain, None), |(whole, rest)| (whole, Some(rest)));
-            self.points[usize::from(fraction.is_some())] = true;
+            self.points[0] |= fraction.is_none() && whole.len() == 3;
+            self.points[1] |= fraction.is_some();
             let is_short = whole.len() <= 3 && (fraction.is_none() || !whole.starts_with('0'));
             self.not_thousands = !is_short || fraction.is_some_and(|rest| rest.len() != 3);
         }

@@ -23,7 +23,9 @@ pub fn amount(text: &str, comma: bool) -> Option<f64> {
     let mut groups = whole.split(group);
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
-    let sound = digits(first)
+    let is_signed = is_negative && plain.starts_with(['-', '+']);
+    let sound = !is_signed
+        && digits(first)
         && is_group
         && (rest.is_empty() || first.len() <= 3 && first != "0")
         && rest.iter().all(|part| part.len() == 3 && digits(part))
@@ -85,6 +87,10 @@ pub struct Written {
     comma: bool,
     /// Whether some cell is no plain number, or one with a plus or a 0 before it.
     not_plain: bool,
+    /// Whether some cell has a point.
+    has_point: bool,
+    /// Cells in round brackets.
+    rounds: usize,
     /// The length of all lists; 0 before the first, none where they differ or some cell is no list.
     width: Option<usize>,
     /// Whether a list has what no single number has.
@@ -98,7 +104,20 @@ impl Default for Written {
         let (fits, sure) = ([true; 2], [false; 2]);
         let (percents, cells, thousands, comma) = (0, 0, true, false);
         let (width, is_list, brackets) = (Some(0), false, true);
-        Written { fits, sure, percents, cells, thousands, comma, not_plain: false, width, is_list, brackets }
+        Written {
+            fits,
+            sure,
+            percents,
+            cells,
+            thousands,
+            comma,
+            not_plain: false,
+            has_point: false,
+            rounds: 0,
+            width,
+            is_list,
+            brackets,
+        }
     }
 }
 
@@ -108,6 +127,8 @@ impl Written {
         self.cells += 1;
         let digits = text.trim_start_matches('-').as_bytes();
         let is_code = digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit() || text.starts_with('+');
+        self.has_point |= text.contains('.');
+        self.rounds += usize::from(text.starts_with('('));
         self.not_plain = self.not_plain || is_code || number(text).is_none();
         if self.fits != [false; 2] {
             let Stripped { plain, percent, .. } = stripped(text);
@@ -151,16 +172,17 @@ impl Written {
         self.cells > 0 && self.brackets && self.width.is_none()
     }
 
-    /// Whether all cells are plain numbers, none of which begins as codes and telephone numbers do.
+    /// Whether all cells are plain numbers, some with a fraction, and none begins as codes and telephone numbers do.
     pub fn are_numbers(&self) -> bool {
-        self.cells > 0 && !self.not_plain
+        self.has_point && !self.not_plain
     }
 
     /// How amounts are written.
     pub fn amounts(&self) -> Amounts {
         let signs = self.percents == 0 || self.percents == self.cells;
         match (self.fits, self.sure) {
-            _ if self.cells == 0 || !signs => Amounts::None,
+            // Where all stand in brackets, these are lists.
+            _ if self.cells == 0 || !signs || self.rounds == self.cells => Amounts::None,
             ([true, false], [true, _]) => Amounts::Plain { comma: false },
             ([false, true], [_, true]) => Amounts::Plain { comma: true },
             ([true, true], [true, true]) if !self.comma => Amounts::Plain { comma: false },
@@ -239,6 +261,7 @@ mod tests {
             ("-$1.50", false, Some(-1.5)),
             ("(0.5 1 2000)", false, None),
             ("1,09,009.50", false, None),
+            ("(-2.5)", false, None),
             ("1,23", false, None),
             ("0,234", false, None),
             ("1234,567", false, None),
@@ -290,6 +313,7 @@ mod tests {
         assert_eq!(seen(&["0,1", "1,0"]), (Amounts::Commas, None));
         assert_eq!(seen(&["1,000", "(2,234)"]), (Amounts::Thousands, None));
         assert_eq!(seen(&["1,000", "(12,106.50)"]), (plain(false), None));
+        assert_eq!(seen(&["(9.50)", "(1.25)"]), (Amounts::None, Some(1)));
         assert_eq!(seen(&["9.50", "(9.50)"]), (plain(false), None));
         assert_eq!(seen(&["0.5, 0.25", "1.5, 2"]), (Amounts::None, Some(2)));
         assert_eq!(seen(&["0,1,0", "1,0,0"]), (Amounts::None, Some(3)));

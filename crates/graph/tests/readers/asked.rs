@@ -61,23 +61,37 @@ fn a_matrix_with_numbers_or_names_around_it_is_no_list_of_edges() {
         assert!(error.contains("adjacency matrix") && error.contains(way), "{name}: {error}");
     }
     // Edges that happen to have numbers as their first line.
-    let list = written(&[("l.csv", b"0,1,2\n1,2,5\n2,0,7\n0,2,1\n".to_vec())]);
-    assert_eq!(read(&list.path().join("l.csv"), None).unwrap().0.graph.edges(), 4);
+    for (list, edges) in [
+        ("0,1,2\n1,2,5\n2,0,7\n0,2,1\n", 4),
+        ("0,1\n1,2\n2,0\n", 3),
+        ("1,2\n2,3\n3,1\n", 3),
+        ("0,1,2\n0,5,1\n5,0,2\n1,2,0\n", 4),
+    ] {
+        let folder = written(&[("l.csv", list.as_bytes().to_vec())]);
+        assert_eq!(read(&folder.path().join("l.csv"), None).unwrap().0.graph.edges(), edges, "{list}");
+    }
 }
 
 #[test]
 fn rows_of_calls_without_names_are_asked_about() {
     let who = |at: i32| format!("+4915{:06}", at * 7919 % 37);
     let line = |row: i32, first: String| format!("{first},{},{},{}\n", who(row), who(row * 3 + 1), row % 9);
-    let firsts: [(&str, fn(i32) -> String); 3] = [
-        ("call ids", |row| format!("C{row}")),
-        ("times", |row| format!("2026-01-01 10:{:02}:00", row % 60)),
-        ("numbers of rows", |row| row.to_string()),
-    ];
-    for (what, first) in firsts {
+    for what in ["call ids", "times", "numbers of rows"] {
+        let first = |row: i32| match what {
+            "call ids" => format!("C{row}"),
+            "times" => format!("2026-01-01 10:{:02}:00", row % 60),
+            _ => row.to_string(),
+        };
         let text: String = (0..200).map(|row| line(row, first(row))).collect();
         let error = refused("calls.csv", text.into_bytes());
         assert!(error.contains("--source \"column 2\" --target \"column 3\""), "{what}: {error}");
+    }
+    // Weights of a ring, and weights of many digits.
+    let ring: String = (0..30).map(|row| format!("{row} {} {}\n", (row + 1) % 30, row + 1)).collect();
+    let padded: String = (0..30).map(|row| format!("{row} {} {:03}\n", (row + 7) % 30, row % 4 + 1)).collect();
+    for list in [ring, padded] {
+        let folder = written(&[("l.txt", list.into_bytes())]);
+        assert!(read(&folder.path().join("l.txt"), None).unwrap().0.graph.data.weights.is_some());
     }
     let numbered: String = (0..200).map(|row| format!("{row},{},{},3\n", row * 7 % 90, row * 11 % 90)).collect();
     assert!(refused("calls.csv", numbered.into_bytes()).contains("--source \"column 2\""));
@@ -109,12 +123,30 @@ fn weights_that_are_no_plain_numbers_come_with_a_remedy() {
 
 #[test]
 fn the_second_of_two_columns_of_one_name_is_the_target_by_whichever_name() {
+    let prices = "customer,article,price,price_1\n9,1,5,6\n8,2,6,5\n7,1,5,5\n";
+    let folder = written(&[("p.csv", prices.as_bytes().to_vec())]);
+    assert_eq!(read(&folder.path().join("p.csv"), None).unwrap().0.graph.nodes(), 5, "customers and articles");
     for second in ["Account_1", "Account_duplicated_0", "Account.1", "Account"] {
         let text = format!("From Bank,Account,To Bank,{second},Amount\n1,A,2,B,5.5\n1,B,3,C,6.5\n");
         let folder = written(&[("ibm.csv", text.into_bytes())]);
         let (dataset, _) = read(&folder.path().join("ibm.csv"), None).unwrap();
         let laconic_graph::dataset::Ids::Strings(ids) = &dataset.ids else { panic!("{second}: {:?}", dataset.ids) };
         assert_eq!(ids, &["A", "B", "C"], "{second}");
+    }
+}
+
+/// A tab before or behind lines that something else divides is nothing.
+#[test]
+fn tabs_around_lines_divide_nothing() {
+    for text in ["1 2\t\n2 3\n3 4\t\n", "1,2\t\n2,3\t\n3,4\t\n", "\t1 2\n2 3\n3 4\n", "\t1\t2\n\t2\t3\n\t3\t4\n"] {
+        let folder = written(&[("t.txt", text.as_bytes().to_vec())]);
+        let ends = read(&folder.path().join("t.txt"), None).map(|(dataset, _)| dataset.graph.edges());
+        if text.starts_with("\t1\t") {
+            // A column that holds nothing is no end.
+            assert!(ends.is_err(), "{ends:?}");
+        } else {
+            assert_eq!(ends, Ok(3), "{text:?}");
+        }
     }
 }
 
@@ -148,13 +180,14 @@ fn amounts_below_zero_in_brackets_are_no_lists_and_thousands_are_asked_about() {
     for (what, cells) in [
         (
             "thousands with commas",
-            &(|row: usize| if row % 2 == 0 { "1,000" } else { "(2,234)" }.to_owned()) as &dyn Fn(usize) -> String,
+            &(|row: usize| if row < 9 { "1,000" } else { "(2,234)" }.to_owned()) as &dyn Fn(usize) -> String,
         ),
         ("thousands with points", &|row| if row < 20 { format!("{}", 900 + row) } else { format!("1.{row:03}") }),
     ] {
         let error = column(cells).unwrap_err();
         assert!(error.contains("thousands") && error.contains("--ignore"), "{what}: {error}");
     }
+    assert_eq!(values(&|row| if row % 2 == 0 { "1.500".to_owned() } else { "2".to_owned() }), [1.5, 2.0]);
     // Fractions of three digits are fractions, with none smaller than 1,000 that has no point.
     assert_eq!(values(&|row| format!("{}.250", row + 1)), [1.25, 2.25]);
 }
@@ -167,10 +200,12 @@ fn numbers_that_are_texts_in_parquet_and_lists_with_gaps_are_errors() {
     let schema = "required int64 id; required binary income (UTF8);";
     let error = nodes("n.parquet", file(schema, vec![ids(), texts(&numbers)])).unwrap_err();
     assert!(error.contains("column 'income': its texts are numbers") && error.contains("--ignore income"), "{error}");
-    // Codes with a 0 before them are texts.
-    let codes: Vec<String> = (0..40).map(|row| format!("0{}", 1000 + row)).collect();
-    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
-    assert!(nodes("n.parquet", file(schema, vec![ids(), texts(&codes)])).is_ok());
+    // Codes are texts, with a 0 before them and without.
+    for zero in ["0", ""] {
+        let codes: Vec<String> = (0..40).map(|row| format!("{zero}{}", 1000 + row)).collect();
+        let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+        assert!(nodes("n.parquet", file(schema, vec![ids(), texts(&codes)])).is_ok());
+    }
     let lists = Leaf::ListsDouble((0..40).map(|row| vec![f64::from(row), f64::NAN]).collect());
     let schema = "required int64 id; required group v (LIST) { repeated group list { required double element; } }";
     let error = nodes("n.parquet", file(schema, vec![ids(), lists])).unwrap_err();
@@ -185,6 +220,14 @@ fn a_piece_of_a_delta_table_is_refused() {
     for piece in ["t/day=a", "t/day=a/part-0.parquet"] {
         let error = read(&folder.path().join(piece), None).map(|(dataset, _)| dataset.graph.edges()).unwrap_err();
         assert!(error.contains("a piece of the Delta Lake table"), "{piece}: {error}");
+    }
+    // What lies beside it is none.
+    for beside in ["t/exports/e.parquet", "t/e.csv"] {
+        let bytes = if beside.ends_with("csv") { b"source,target\n0,1\n".to_vec() } else { edges() };
+        let path = folder.path().join(beside);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(read(&path, None).unwrap().0.graph.edges(), 1, "{beside}");
     }
 }
 

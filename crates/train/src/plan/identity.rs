@@ -212,10 +212,11 @@ fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
     match scale {
         Scale::Given => {}
         Scale::RowNormalised => enter("the data's scale", "row-normalised".to_owned()),
-        Scale::Standardised { means, deviations, rests } => {
+        Scale::Standardised { means, deviations, rests, by_type } => {
             let by = format!("means {means:?} and deviations {deviations:?}");
             let rests = if rests.is_empty() { String::new() } else { format!(" and rests {rests:?}") };
-            enter("the data's scale", format!("standardised by {by}{rests}"));
+            let types = if *by_type { ", for the nodes of each type" } else { "" };
+            enter("the data's scale", format!("standardised by {by}{rests}{types}"));
         }
     }
     values

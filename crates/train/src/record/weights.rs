@@ -168,7 +168,12 @@ mod tests {
     }
 
     fn card() -> Card {
-        let scale = Scale::Standardised { means: vec![0.1, -2e-300], deviations: vec![1.0, 3.7], rests: Vec::new() };
+        let scale = Scale::Standardised {
+            means: vec![0.1, -2e-300],
+            deviations: vec![1.0, 3.7],
+            rests: Vec::new(),
+            by_type: false,
+        };
         let classes = vec!["\"ok\", ß".to_owned()];
         let about = About { classes, features: ["a", "b"].map(str::to_owned).into(), scale, ..About::default() };
         Card { inputs: 2, classes: 1, digest: "blake3:0".to_owned(), about, ..Card::default() }
@@ -212,8 +217,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(FILE);
         let scaled = |means: &[f64], deviations: &[f64]| {
-            let scale =
-                Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec(), rests: Vec::new() };
+            let scale = Scale::Standardised {
+                means: means.to_vec(),
+                deviations: deviations.to_vec(),
+                rests: Vec::new(),
+                by_type: false,
+            };
             Card { about: About { scale, ..About::default() }, ..card() }
         };
         let named =

@@ -260,6 +260,7 @@ fn workers_whose_classes_or_features_mean_something_else_are_refused_with_what_d
         means: vec![mean; FEATURES],
         deviations: vec![1.0; FEATURES],
         rests: Vec::new(),
+        by_type: false,
     };
     let about = About { classes: words(&["a", "b", "c"]), features, scale: standardised(0.1), ..About::default() };
     let column = |name: &str| {

@@ -22,6 +22,7 @@ mod python {
     pub const GAT: &str = include_str!("python/gat.py");
     pub const LOOPS: &str = include_str!("python/loops.py");
     pub const STANDARDISE: &str = include_str!("python/standardise.py");
+    pub const STANDARDISE_TYPES: &str = include_str!("python/standardise_types.py");
     pub const ROW_NORMALISE: &str = include_str!("python/row_normalise.py");
     pub const READ: &str = include_str!("python/read.py");
     pub const DOT: &str = include_str!("python/decoder_dot.py");
@@ -134,6 +135,7 @@ impl Loader<'_> {
         let scale = match self.card.about.scale {
             Scale::Given => None,
             Scale::RowNormalised => Some(python::ROW_NORMALISE),
+            Scale::Standardised { by_type: true, .. } => Some(python::STANDARDISE_TYPES),
             Scale::Standardised { .. } => Some(python::STANDARDISE),
         };
         let edges = self.layer.map(|_| edges);

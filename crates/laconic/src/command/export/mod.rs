@@ -130,7 +130,15 @@ fn tensors(plan: &Plan, model: &Model) -> std::collections::BTreeMap<String, (Ve
             tensors.entry(format!("{layer}.eps")).or_insert_with(|| (vec![1], Numbers::F32(vec![0.0])));
         }
     }
-    if let Scale::Standardised { means, deviations, .. } = &model.card.about.scale {
+    if let Scale::Standardised { means, deviations, by_type, .. } = &model.card.about.scale {
+        if *by_type {
+            let mut flags = Vec::with_capacity(means.len());
+            for kind in &model.card.about.node_types {
+                let flag = (flags.len() + kind.columns).saturating_sub(1) as f64;
+                flags.extend(std::iter::repeat_n(flag, kind.columns));
+            }
+            tensors.insert("scale.flag".to_owned(), (vec![flags.len()], Numbers::F64(flags)));
+        }
         for (name, values) in [("scale.mean", means), ("scale.deviation", deviations)] {
             tensors.insert(name.to_owned(), (vec![values.len()], Numbers::F64(values.clone())));
         }
