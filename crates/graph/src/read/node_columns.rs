@@ -149,53 +149,9 @@ impl Survey {
         let info = &table.columns()[column];
         let error = |what: String| GraphError::format(path, format!("column '{}'", info.name), what);
         let ignored = |why: &str| Ok(Fate::Ignored(why.to_owned()));
-        let varies = self.many || self.texts.len() > 1;
-        let is_different = self.numbers.len() > NUMBERS_MAX || self.numbers.len() == self.present;
-        let reading = match info.kind {
-            Kind::Unread(what) => return Ok(Fate::Ignored(format!("{what} are not read"))),
-            Kind::Refused(what) => {
-                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
-                return Err(error(format!("{what} are not read: write them as columns or lists of numbers, {or}")));
-            }
-            Kind::List if self.broken > 0 && self.present == 0 => {
-                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
-                return Err(error(format!("every list has a place without a number: fill them, {or}")));
-            }
-            _ if self.present == 0 => return ignored("no values"),
-            Kind::Integer if self.counts_from_1 && self.missing == 0 && info.name.is_empty() => {
-                return ignored("it counts the rows");
-            }
-            Kind::Integer | Kind::Float if self.counts && is_index_name(&info.name) => {
-                return ignored("it counts the rows");
-            }
-            // Of a frame that was sorted, sampled or filtered.
-            Kind::Integer if is_different && is_row_name(&info.name, column) => {
-                return ignored("numbers of rows, as pandas and R write them unasked");
-            }
-            Kind::Float if table.may_be_thousands(column) => {
-                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
-                return Err(error(format!(
-                    "numbers below 1,000, and others with three digits after a point: thousands, or fractions? Write \
-                     all of them with as many digits behind the point, or without one (in pandas, read_csv(…, \
-                     thousands=\".\") reads thousands), {or}"
-                )));
-            }
-            Kind::Integer | Kind::Float => Reading::Number,
-            Kind::List => self.list(table.rows()).map_err(error)?,
-            Kind::Date => Reading::Date,
-            Kind::Text if self.dates && self.no_numbers < self.present => Reading::Date,
-            Kind::Text => match self.number(&info.name).map_err(error)? {
-                Some(reading) => reading,
-                None => match self.categories(cells) {
-                    Ok(values) => Reading::Category { values },
-                    // In a text file these are numbers; here their column has the type of texts.
-                    Err(_) if varies && self.written.are_numbers() => {
-                        let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
-                        return Err(error(format!("its texts are numbers: write it as a column of numbers, {or}")));
-                    }
-                    Err(why) => return Ok(Fate::Ignored(why)),
-                },
-            },
+        let reading = match self.reading(table, column, cells).map_err(error)? {
+            Ok(reading) => reading,
+            Err(why) => return Ok(Fate::Ignored(why)),
         };
         if info.kind == Kind::Text && !matches!(reading, Reading::Category { .. }) {
             self.missing += self.no_numbers;
@@ -222,6 +178,65 @@ impl Survey {
         };
         let indicator = self.missing > 0 && !category;
         Ok(Fate::Feature(TableColumn { name: info.name.clone(), reading, fill, indicator }))
+    }
+
+    /// How the column is read, or why nothing is made of it.
+    ///
+    /// # Errors
+    /// If it would be features, and nobody can know which.
+    fn reading(
+        &mut self,
+        table: &dyn Table,
+        column: usize,
+        cells: &Cells,
+    ) -> std::result::Result<std::result::Result<Reading, String>, String> {
+        let info = &table.columns()[column];
+        let ignored = |why: &str| Ok(Err(why.to_owned()));
+        let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
+        let varies = self.many || self.texts.len() > 1;
+        let is_different = self.numbers.len() > NUMBERS_MAX || self.numbers.len() == self.present;
+        Ok(Ok(match info.kind {
+            Kind::Unread(what) => return Ok(Err(format!("{what} are not read"))),
+            Kind::Refused(what) => {
+                return Err(format!("{what} are not read: write them as columns or lists of numbers, {or}"));
+            }
+            Kind::List if self.broken > 0 && self.present == 0 => {
+                return Err(format!("every list has a place without a number: fill them, {or}"));
+            }
+            _ if self.present == 0 => return ignored("no values"),
+            Kind::Integer if self.counts_from_1 && self.missing == 0 && info.name.is_empty() => {
+                return ignored("it counts the rows");
+            }
+            Kind::Integer | Kind::Float if self.counts && is_index_name(&info.name) => {
+                return ignored("it counts the rows");
+            }
+            // Of a frame that was sorted, sampled or filtered.
+            Kind::Integer if is_different && is_row_name(&info.name, column) => {
+                return ignored("numbers of rows, as pandas and R write them unasked");
+            }
+            Kind::Float if table.may_be_thousands(column) => {
+                return Err(format!(
+                    "numbers below 1,000, and others with three digits after a point: thousands, or fractions? Write \
+                     all of them with as many digits behind the point, or without one (in pandas, read_csv(…, \
+                     thousands=\".\") reads thousands), {or}"
+                ));
+            }
+            Kind::Integer | Kind::Float => Reading::Number,
+            Kind::List => self.list(table.rows())?,
+            Kind::Date => Reading::Date,
+            Kind::Text if self.dates && self.no_numbers < self.present => Reading::Date,
+            Kind::Text => match self.number(&info.name)? {
+                Some(reading) => reading,
+                None => match self.categories(cells) {
+                    Ok(values) => Reading::Category { values },
+                    // In a text file these are numbers; here their column has the type of texts.
+                    Err(_) if varies && self.written.are_numbers() => {
+                        return Err(format!("its texts are numbers: write it as a column of numbers, {or}"));
+                    }
+                    Err(why) => return Ok(Err(why)),
+                },
+            },
+        }))
     }
 
     /// Lists of one length.

@@ -14,9 +14,6 @@ impl Plan {
     /// What ties a run to the parts that it began with, if anything.
     pub fn own_memory(&self) -> Option<OwnMemory> {
         let what = "the steps and the optimiser of its own part";
-        if self.stages.iter().any(|stage| self.clusters(stage)) {
-            return Some(OwnMemory { key: "batch.kind", what: "clusters of its own nodes" });
-        }
         let of_trainers = self.trainers.as_ref().map(|_| OwnMemory { key: "schedule.kind", what });
         of_trainers.or_else(|| self.of_workers())
     }

@@ -247,8 +247,7 @@ fn costs(
     notes.extend(plan.with_messages(&config.messages)?.notes());
     notes.extend(dearer_than_exact.map(dearer));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
-    let by_parts = is_bound && plan.is_predictable() && averaging.is_none();
-    notes.extend(text::unknown(&ranks, size, by_parts));
+    notes.extend(text::unknown(&ranks, size, is_bound && plan.is_predictable() && averaging.is_none()));
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
     let load = load(workers.iter().map(|(_, ledger, _)| ledger));
@@ -257,9 +256,8 @@ fn costs(
             kinds[kind] += count.framed;
         }
         for (to, count) in ledger.totals_by_peer() {
-            let (from, to) = (shapes.rank, to.0);
-            let Count { frames, payload, framed } = count;
-            by_link.push(LinkBytes { from, to, frames, payload, bytes: framed });
+            let Count { frames, payload, framed: bytes } = count;
+            by_link.push(LinkBytes { from: shapes.rank, to: to.0, frames, payload, bytes });
         }
         total += ledger.total();
     }
@@ -270,13 +268,13 @@ fn costs(
         Kind::Parameters if averaging.is_some() => "models of trainers, and means of them",
         _ => kind_words(kind, task),
     };
-    let is_known = averaging.as_ref().is_none_or(|means| means.number.is_some());
+    let known = Some(total).filter(|_| averaging.as_ref().is_none_or(|means| means.number.is_some()));
     let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
     Ok(Costs {
         workers: size,
-        bytes: is_known.then_some(total.framed),
-        payload: is_known.then_some(total.payload),
-        frames: is_known.then_some(total.frames),
+        bytes: known.map(|total| total.framed),
+        payload: known.map(|total| total.payload),
+        frames: known.map(|total| total.frames),
         least: total,
         kinds: sent.map(|(kind, _)| (kind.name().to_owned(), words(kind))).collect(),
         by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
@@ -288,7 +286,7 @@ fn costs(
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
-        seconds_on_links: if is_known { times(transport, &load)? } else { Vec::new() },
+        seconds_on_links: known.map(|_| times(transport, &load)).transpose()?.unwrap_or_default(),
         is_bound,
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
