@@ -18,7 +18,8 @@ const WIDTH_MAX: usize = 1 << 10;
 static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let plan = plan([3, 2].into());
     let weights = weights::weights(&plan.stages, &[vec![0.5; plan.stages[0].network.len()]]);
-    let scale = Scale::Standardised { means: vec![0.5; 3], deviations: vec![2.0; 3], rests: Vec::new() };
+    let scale =
+        Scale::Standardised { means: vec![0.5; 3], deviations: vec![2.0; 3], rests: Vec::new(), by_type: false };
     let classes = ["no", "yes"].map(str::to_owned).into();
     let about = About { classes, scale, ..About::default() };
     let card = Card { inputs: 3, classes: 2, about, ..Card::default() };
