@@ -245,3 +245,36 @@ fn an_owner_of_one_part_that_nobody_has_counted_gets_a_bound_and_what_is_not_kno
         std::fs::remove_dir_all(place.path("alone")).expect("written");
     }
 }
+
+/// Where a time decides how many means there are, nobody knows their bytes, and 0 would be wrong.
+#[test]
+fn what_nobody_can_know_is_null_and_no_number() {
+    let place = place();
+    let plan = |limit: &str| {
+        let schedule = format!("[schedule]\nkind = \"averaging\"\ninterval = \"4 steps\"\nlimit = \"{limit}\"\n");
+        place.write("run.toml", &(RUN.to_owned() + &schedule));
+        place.json("plan run.toml")
+    };
+    let (known, unknown) = (plan("20 steps"), plan("2s"));
+    for field in ["bytes", "payload", "frames"] {
+        assert!(number(&known[field]) > 0 && unknown[field].is_null(), "{field}: {} {}", known[field], unknown[field]);
+    }
+    let links = |plan: &Value| plan["seconds_on_links"].as_array().expect("a list").len();
+    assert!(links(&known) > 0 && links(&unknown) == 0);
+}
+
+/// All scores are there when a model is run, so the area that a run asks for is given with the other figures.
+#[test]
+fn predictions_have_the_area_that_the_run_asks_for() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --classes 2 --out graph.npz");
+    place.write("run.toml", &(RUN.to_owned() + "metrics = [\"roc_auc_exact\", \"macro_f1\"]\n"));
+    place.json("train run.toml --out run");
+    let summary: Value =
+        serde_json::from_slice(&std::fs::read(place.path("run/summary.json")).expect("a file")).expect("JSON");
+    let said = place.json("predict run --out p.csv");
+    let (found, trained) = (&said["figures"]["test"]["roc_auc_exact"], &summary["metrics"]["test"]["roc_auc_exact"]);
+    let (found, trained) = (found.as_f64().expect("an area"), trained.as_f64().expect("an area"));
+    assert!((found - trained).abs() < 1e-6, "{found} {trained}");
+    assert!(said["figures"]["test"]["macro_f1"].is_number());
+}
