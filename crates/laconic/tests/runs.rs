@@ -174,6 +174,22 @@ fn verify_agrees_and_its_exit_code_says_so() {
     assert_eq!(ran.code, 1, "{}", ran.err);
 }
 
+/// Rows of 8 bits: an ε of gin that is near 0 goes where rounding says. One worker alone does too, and says how far.
+#[test]
+fn verify_holds_rows_in_bf16_against_what_one_worker_makes_of_rounding() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 120 --features 6 --classes 3 --out graph.npz");
+    place.write("run.toml", "data = { path = \"graph.npz\" }\nmodel = { hidden = 16 }\npartition = { parts = 3 }\n");
+    let (gin, mut is_held) = ("--set model.arch=gin --set train.precision=bf16", false);
+    for seed in 0..4 {
+        let found = place.json(&format!("verify run.toml --rounds 10 {gin} --set train.seed={seed}"));
+        is_held |= found["worst"].as_f64() > found["tolerance"].as_f64() && found["rounding"].as_f64() > Some(0.01);
+    }
+    assert!(is_held, "no seed ends further apart than the tolerance");
+    let strict = place.run(&format!("verify run.toml --rounds 10 {gin} --tolerance 0.001"));
+    assert!(strict.code == 1 && strict.out.contains("DIFFERS"), "{}", strict.out);
+}
+
 /// Units of a deep decoder that change sides make much of how sums are rounded, in time: fewer rounds are compared
 /// then, and as strictly. A tolerance that no rounding keeps is not kept for that reason.
 #[test]

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use laconic_train::config::Stored;
-use laconic_train::run::verify::Verification;
+use laconic_train::run::verify::{TIMES_ROUNDING, Verification};
 use laconic_train::{Members, verify};
 
 use super::train::RunFile;
@@ -23,7 +23,7 @@ pub struct Verify {
     #[arg(long, default_value_t = 10)]
     rounds: u32,
     /// Largest relative difference of a parameter that passes [default: 1e-4; with rows as bf16 (train.precision)
-    /// 0.031, since workers round sums of neighbours apart, to 8 bits]
+    /// 0.031, since workers round sums of neighbours apart, to 8 bits, or what one worker makes of such rounding]
     #[arg(long)]
     tolerance: Option<f64>,
     /// Start even if the workers may need more memory than there is
@@ -55,17 +55,24 @@ fn describe(found: &Verification) -> String {
         );
     }
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
-    let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };
+    let agrees = if found.agrees() { "agrees" } else { "DIFFERS" };
     let of = if found.precision == Stored::Bf16 { " (rows are bf16)" } else { "" };
     let _ = write!(text, "largest {:.2e}, tolerance {:.0e}{of}: {agrees}; {ledger}", found.worst, found.tolerance);
-    if let Some(rounding) = found.rounding {
+    let is_of_each = found.differences.iter().any(|difference| difference.rounding.is_some());
+    if let Some(rounding) = found.rounding.filter(|_| is_of_each) {
+        let _ = write!(
+            text,
+            "\none worker on features whose last bit of 8 differs ends up to {rounding:.2e} from itself, and a \
+             parameter agrees within {TIMES_ROUNDING} times what it differs by there"
+        );
+    } else if let Some(rounding) = found.rounding {
         let _ = write!(
             text,
             "\none worker with its rows in another order, on features that differ in the last bits, ends \
              {rounding:.2e} from itself; where that is more than a tenth of the tolerance, fewer rounds are compared"
         );
     }
-    if found.is_lossy && found.worst > found.tolerance {
+    if found.is_lossy && !found.agrees() {
         let _ = write!(
             text,
             "\nworkers of this configuration do without something that one worker has, so it trains another model"
