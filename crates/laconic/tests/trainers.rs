@@ -200,8 +200,40 @@ fn an_aggregator_that_is_stopped_is_named_and_the_run_ends() {
     assert_eq!(done.status.code(), Some(4), "{text}");
     let who = format!("worker 0, process {}, the aggregator, has given no sign of life", processes[0]);
     assert!(text.matches(&who).count() == 2 && text.contains("transport.deadline_s"), "a line, then the end: {text}");
+    let stopped = format!(
+        "worker 0, process {0}, is stopped by a signal: the others wait for it, and `kill -CONT {0}`",
+        processes[0]
+    );
+    assert!(text.contains(&stopped), "{text}");
     are_gone(&processes);
     assert_eq!(place.json("resume run --set schedule.limit=1s")["averaging"]["ending"], "limit");
+}
+
+/// What trainers of a killed process have sent each other nobody has written down, and a file of rows may be lost.
+#[test]
+fn what_a_killed_run_of_trainers_no_longer_knows_of_its_bytes_is_said() {
+    for (keys, is_lost) in [(&["schedule.halo=stale"][..], false), (&[], true), (&[], false)] {
+        let place = place();
+        let keys = [&["transport.kind=threads"], keys].concat();
+        let (job, _) = under_way_with(&place, "3s", &keys);
+        let two = || means(&place).len() > 1;
+        let start = Instant::now();
+        while !two() && start.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        kill(&job.id().to_string());
+        job.wait_with_output().expect("it is gone");
+        if is_lost {
+            std::fs::remove_file(place.path("run/ledger.1.csv")).expect("rows of a trainer");
+        }
+        let summary = place.json("resume run");
+        let (bytes, notes) = (&summary["bytes"], summary["notes"].to_string());
+        let is_known = keys.len() == 1 && !is_lost;
+        assert_eq!(bytes["straight"].is_u64(), is_known, "{keys:?}: {bytes}");
+        assert_eq!(bytes["unlisted"].as_u64() > Some(0), is_lost, "{keys:?}: {bytes}");
+        assert_eq!(notes.contains("ledger.K.csv"), is_lost, "{keys:?}: {notes}");
+        assert_eq!(notes.contains("start 0 of this run was killed before"), keys.len() > 1, "{keys:?}: {notes}");
+    }
 }
 
 /// The others would wait for it until the start's deadline is over.

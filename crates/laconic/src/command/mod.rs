@@ -17,6 +17,7 @@ pub mod processes;
 pub mod report;
 mod shell;
 mod signals;
+mod stopped;
 pub mod train;
 pub mod verify;
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::child::{Child, Failure, LOOK_EVERY, answer_parent, task_of_parent};
 use super::signals::Signals;
+use super::stopped::Stopped;
 use super::train::reading;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -155,7 +156,7 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
             let deadlines = [task.config.transport.deadline_s, task.config.transport.start_deadline_s];
             Watch::new(trainers, deadlines, told).run(&mut started, &start, signals)?;
         }
-        None => wait(&mut started, grace, signals)?,
+        None => wait(&mut started, grace, signals, told)?,
     }
     how_it_ended(started, trainers.is_some())
 }
@@ -175,15 +176,22 @@ fn meeting_place() -> Result<tempfile::TempDir> {
     Ok(builder.tempdir_in(&place).map_err(|source| TrainError::io(place, source))?)
 }
 
+/// The rank and the process of each worker that has not ended.
+fn alive(workers: &[Worker]) -> impl Iterator<Item = (u32, u32)> {
+    let alive = workers.iter().filter(|worker| worker.ended.is_none());
+    alive.map(|worker| (worker.rank, worker.process.id()))
+}
+
 /// Waits until all have ended. After a first failure the others get some time to end by themselves, so that their
 /// errors say what they waited for.
-fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals) -> Result<()> {
-    let mut until: Option<Instant> = None;
+fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals, told: &Output) -> Result<()> {
+    let (mut until, mut stopped): (Option<Instant>, _) = (None, Stopped::default());
     loop {
         workers.iter_mut().try_for_each(Worker::look)?;
         if workers.iter().all(|worker| worker.ended.is_some()) {
             return Ok(());
         }
+        stopped.look(alive(workers), told);
         if workers.iter().any(Worker::has_failed) {
             until.get_or_insert(Instant::now() + grace);
         }
@@ -234,6 +242,9 @@ impl Trainers {
     }
 }
 
+/// An aggregator that leads gives a sign much more often than that.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Who watches independent trainers and their aggregator.
 struct Watch<'a> {
     trainers: Trainers,
@@ -244,11 +255,16 @@ struct Watch<'a> {
     until: Option<Instant>,
     /// Whether it was said that the aggregator says nothing.
     warned: bool,
+    /// Whether it was said that it was asked to stop and says nothing.
+    said_that_it_was_asked: bool,
+    stopped: Stopped,
 }
 
 impl Watch<'_> {
     fn new(trainers: Trainers, deadlines: [f64; 2], told: &Output) -> Watch<'_> {
-        Watch { trainers, deadlines: deadlines.map(Duration::from_secs_f64), told, until: None, warned: false }
+        let deadlines = deadlines.map(Duration::from_secs_f64);
+        let (warned, said_that_it_was_asked) = (false, false);
+        Watch { trainers, deadlines, told, until: None, warned, said_that_it_was_asked, stopped: Stopped::default() }
     }
 
     /// Waits until the aggregator has ended; a trainer that ends without a word is started again.
@@ -257,6 +273,7 @@ impl Watch<'_> {
         loop {
             workers.iter_mut().try_for_each(Worker::look)?;
             let wants_an_end = signals.interrupt.load(Ordering::Relaxed);
+            self.stopped.look(alive(workers), self.told);
             self.look_at_the_aggregator(&mut workers[0], wants_an_end);
             let over = workers[0].ended.is_some();
             if over || self.is_in_vain(workers) {
@@ -313,6 +330,8 @@ impl Watch<'_> {
         let (key, patience) = match (takes_means, wants_an_end) {
             (true, true) => ("transport.deadline_s", deadline),
             (true, false) => ("transport.deadline_s", deadline * 2),
+            // Whoever prepares says nothing; one that is stopped is known to do nothing either.
+            (false, _) if self.stopped.time(0) > deadline => ("transport.deadline_s", deadline),
             (false, _) => ("transport.start_deadline_s", start + deadline),
         };
         let who = format!("worker 0, process {}, the aggregator", aggregator.process.id());
@@ -322,6 +341,14 @@ impl Watch<'_> {
             self.told.say(format!("{who}, has given no sign of life for {seconds:.0} s; the run ends in {more:.0} s"));
         }
         self.warned &= silence > deadline;
+        let is_silent = takes_means && silence > SILENCE || self.stopped.time(0) > SILENCE;
+        if wants_an_end && is_silent && !std::mem::replace(&mut self.said_that_it_was_asked, true) {
+            let left = patience.saturating_sub(silence).as_secs_f64();
+            self.told.say(format!(
+                "{who}, was asked to stop after this mean, and has given no sign of life for {seconds:.0} s; the run \
+                 ends without it in {left:.0} s, or at once by another Ctrl-C"
+            ));
+        }
         if silence > patience {
             let why = "it is stopped, or waits for its disk";
             let text = format!("network: {who}, has given no sign of life for {seconds:.0} s ({key}): {why}");

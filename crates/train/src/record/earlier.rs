@@ -154,7 +154,7 @@ impl Found {
             }
         }
         starts.reverse();
-        Earlier { kinds: self.kinds, links: links.collect(), starts, straight, missing: 0 }
+        Earlier { kinds: self.kinds, links: links.collect(), starts, straight, ..Earlier::default() }
     }
 
     /// What had been sent when the checkpoint of this round was written, by kind; at least, where what is counted in

@@ -91,7 +91,7 @@ pub(crate) fn write_results(
     bytes.unlisted = bytes.total.saturating_sub(listed);
     // Means count from 1 in each stage, so that nobody can tell which rows were sent again.
     let are_counted_anew = stages.len() > 1 && summary.averaging.is_some();
-    if (bytes.unlisted > 0 || are_counted_anew) && continues {
+    if (bytes.unlisted > 0 || are_counted_anew || bytes.straight.is_none()) && continues {
         (bytes.straight, bytes.straight_by_kind) = (None, BTreeMap::new());
     } else {
         bytes.without(&again);

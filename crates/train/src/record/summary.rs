@@ -307,7 +307,7 @@ impl Summary {
         notes.extend(plan.with_messages(&given.messages)?.notes());
         let bytes = bytes(facts, &reports);
         notes.extend(nothing_skipped(given, bytes.skipped));
-        notes.extend(earlier.note());
+        notes.extend(earlier.notes());
         notes.extend(earlier.other_workers(reports.len() as u32, facts.after_round));
         notes.extend(trained.scores.notes.iter().cloned());
         notes.extend(fallback(plan, &trained.scores));
@@ -392,7 +392,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
     for (kind, bytes) in straight.iter_mut() {
         *bytes = *bytes - facts.earlier.kinds[kind].framed + facts.earlier.straight[kind];
     }
-    let by_kind = kinds.map(|count| count.framed);
+    let (by_kind, is_known) = (kinds.map(|count| count.framed), facts.earlier.unheard.is_empty());
     BytesSummary {
         total: total.framed,
         predicted: Some(facts.predicted.iter().map(|(_, bytes)| bytes).sum()),
@@ -411,8 +411,8 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         repeated: starts.iter().map(|start| start.repeated).sum(),
         starts,
         unlisted: 0,
-        straight: Some(straight.iter().map(|(_, bytes)| bytes).sum()),
-        straight_by_kind: by_name(&straight),
+        straight: is_known.then(|| straight.iter().map(|(_, bytes)| bytes).sum()),
+        straight_by_kind: if is_known { by_name(&straight) } else { BTreeMap::new() },
     }
 }
 

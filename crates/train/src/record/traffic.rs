@@ -76,6 +76,8 @@ pub struct Earlier {
     pub straight: PerKind<u64>,
     /// Bytes that the checkpoint knows of and the ledger here has no rows of.
     pub missing: u64,
+    /// Starts that were killed before their trainers had said what they sent to each other.
+    pub unheard: Vec<u32>,
 }
 
 impl Earlier {
@@ -85,11 +87,20 @@ impl Earlier {
     }
 
     /// What is to be said where rows are missing.
-    pub fn note(&self) -> Option<String> {
-        (self.missing > 0).then(|| {
+    pub fn notes(&self) -> Vec<String> {
+        let missing = (self.missing > 0).then(|| {
             let what = "bytes that were sent before the run went on have no row in its ledger here; they count by kind";
             format!("{} {what}: are the rows on another machine, or was a ledger.K.csv removed or cut?", self.missing)
-        })
+        });
+        let unheard = (!self.unheard.is_empty()).then(|| {
+            let starts: Vec<String> = self.unheard.iter().map(u32::to_string).collect();
+            format!(
+                "start {} of this run was killed before its trainers had said what they sent to each other: that is in \
+                 no figure of bytes here, and what one start would have sent (bytes.straight) is not known",
+                starts.join(", ")
+            )
+        });
+        missing.into_iter().chain(unheard).collect()
     }
 
     /// The number of the start that goes on from here.

@@ -141,7 +141,7 @@ impl Session {
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().chain(&foreseen_of_links(&worker)).for_each(|note| recorder.observer().noted(note));
-        earlier.note().iter().for_each(|note| recorder.observer().warned(note));
+        earlier.notes().iter().for_each(|note| recorder.observer().warned(note));
         earlier.other_workers(workers, after_round).iter().for_each(|note| recorder.observer().noted(note));
         recorder.observer().stages(&rounds);
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());

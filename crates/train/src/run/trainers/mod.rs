@@ -302,6 +302,12 @@ fn admit(plan: &Plan, (mut all, own): (Memory, &[&Part]), forced: bool, observer
     Ok(all.total())
 }
 
+/// Whether only the end of a run tells what its trainers have sent: to each other, or, where nothing is sent, at all.
+fn is_told_at_the_end(plan: &Plan) -> bool {
+    let meet = |of: &TrainersPlan| of.halo != TrainersHalo::None || of.by_workers.is_some();
+    plan.config.transport.kind == TransportKind::Simulated || plan.trainers.as_ref().is_some_and(meet)
+}
+
 /// The folder of a run before it begins.
 struct Opening {
     claim: Option<Claim>,
@@ -343,6 +349,10 @@ impl Opening {
             opening.identity.check_goes_on(&checkpoint.identity, &process.changes, own).map_err(refuse)?;
             checkpoint.snapshot.check_fits(&plan.stages)?;
             opening.earlier = read_earlier(out, &checkpoint)?;
+            if is_told_at_the_end(plan) {
+                let killed = opening.earlier.starts.iter().filter(|start| !start.closed);
+                opening.earlier.unheard = killed.map(|start| start.start).collect();
+            }
             opening.checkpoint = Some(checkpoint);
         }
         Ok(opening)
@@ -381,6 +391,7 @@ impl Opening {
         let watch = recorder.observer();
         watch.started(&setup.config, setup.parts.len(), moved.as_deref());
         plan.notes().iter().for_each(|note| watch.noted(note));
+        earlier.notes().iter().for_each(|note| watch.warned(note));
         watch.stages(&means);
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
         let run_recorder = RunRecorder::new(

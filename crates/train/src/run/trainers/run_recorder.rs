@@ -75,6 +75,10 @@ pub(super) struct RunRecorder {
     entered: Vec<u64>,
     /// By rank the file of its ledger.
     rows: Vec<PartFile>,
+    /// What of that belongs to means that are written down, by kind; nothing where stages count their means anew.
+    known: PerKind<Count>,
+    /// The same of means to come, by their number.
+    ahead: BTreeMap<u32, PerKind<Count>>,
 }
 
 /// More notes than that are said, and not kept for the summary.
@@ -120,6 +124,8 @@ impl RunRecorder {
             notes: Vec::new(),
             entered: Vec::new(),
             rows: Vec::new(),
+            known: PerKind::default(),
+            ahead: BTreeMap::new(),
         };
         earlier.iter().for_each(|report| run_recorder.recall(report));
         run_recorder
@@ -211,6 +217,7 @@ impl RunRecorder {
     /// # Errors
     /// If the checkpoint is of another model, or the operating system refuses.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<()> {
+        self.known = snapshot.bytes;
         snapshot.restore(&mut self.progress)?;
         let done = self.rounds_before + self.progress.done;
         let Some(averaged) = &mut self.progress.averaged else { return Ok(()) };
@@ -310,8 +317,12 @@ impl RunRecorder {
         if let Some(averaged) = &mut self.progress.averaged {
             averaged.unwritten = self.unwritten.iter().map(|(report, _)| report.clone()).collect();
         }
+        let later = self.ahead.split_off(&self.progress.done.saturating_add(1));
+        for of_mean in std::mem::replace(&mut self.ahead, later).values() {
+            of_mean.iter().for_each(|(kind, count)| self.known[kind] += *count);
+        }
         let (stage, finished) = (self.finished.len(), self.finished.clone());
-        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), PerKind::default()))
+        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), self.known))
     }
 
     /// Steps of a trainer that have entered means.
@@ -357,7 +368,12 @@ impl RunRecorder {
     /// # Errors
     /// If the operating system refuses.
     pub fn append(&mut self, sent: impl Iterator<Item = BTreeMap<Entry, Count>>) -> Result<()> {
-        self.rows.iter_mut().zip(sent).try_for_each(|(rows, accounts)| rows.append(accounts))
+        let is_known = self.plan.stages.len() == 1;
+        self.rows.iter_mut().zip(sent).try_for_each(|(rows, accounts)| {
+            let known = accounts.iter().filter(|_| is_known);
+            known.for_each(|(entry, count)| self.ahead.entry(entry.round).or_default()[entry.kind] += *count);
+            rows.append(accounts)
+        })
     }
 
     /// Opens the files that accounts are written into.
