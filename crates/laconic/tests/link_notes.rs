@@ -3,6 +3,7 @@
 mod program;
 
 use laconic_graph::dataset::{Dataset, Features, Labels};
+use laconic_graph::given::GivenPairs;
 use laconic_graph::graph::Graph;
 use laconic_graph::write::write_interchange;
 use program::Place;
@@ -12,6 +13,16 @@ const RUN: &str = "data = { path = \"graph.npz\" }\npartition = { parts = 3 }\nm
 
 /// Edges and what they are held out for, as a file; nodes are of two classes.
 fn save(place: &Place, nodes: usize, edges: &[(u32, u32)], role: impl Fn(u32, u32) -> u8) {
+    save_with(place, nodes, edges, role, None);
+}
+
+fn save_with(
+    place: &Place,
+    nodes: usize,
+    edges: &[(u32, u32)],
+    role: impl Fn(u32, u32) -> u8,
+    negatives: Option<[GivenPairs<u32>; 2]>,
+) {
     let mut graph = Graph::from_edges(nodes, edges).expect("edges");
     let into = |target: usize| graph.in_neighbours(target).iter().map(move |&source| (source, target as u32));
     let held: Vec<u8> = (0..nodes).flat_map(into).map(|(source, target)| role(source, target)).collect();
@@ -19,6 +30,7 @@ fn save(place: &Place, nodes: usize, edges: &[(u32, u32)], role: impl Fn(u32, u3
     let labels = Labels::Single { classes: 2, values: (0..nodes).map(|node| (node % 2) as i32).collect() };
     let features = Features::Dense { columns: 2, values: (0..2 * nodes).map(|at| (at % 7) as f32).collect() };
     let dataset = Dataset::new("graph", graph, features, labels, vec![]).expect("a dataset");
+    let dataset = Dataset { negatives, ..dataset };
     write_interchange(&place.path("graph.npz"), &dataset).expect("a file");
 }
 
@@ -123,4 +135,27 @@ fn a_graph_of_two_sides_is_said_to_be_one_where_links_are_learned_and_nodes_have
     for (command, said) in said(&place) {
         assert!(!said.contains("two sides"), "{command}: {said}");
     }
+}
+
+/// Pools of 3 and 4 pairs beside a ring: with drawn pairs nobody reads them, and that is said; nothing is of who does.
+#[test]
+fn pairs_that_data_give_and_nobody_reads_are_counted_by_every_command() {
+    let place = Place::new();
+    let edges: Vec<(u32, u32)> = (0..60).map(|v| (v, (v + 1) % 60)).collect();
+    let role = |source: u32, _: u32| [0, 0, 1, 2][source as usize % 4];
+    let pool = |size: u32| GivenPairs {
+        sources: vec![0; size as usize],
+        targets: (2..2 + size).collect(),
+        ..GivenPairs::default()
+    };
+    save_with(&place, 60, &edges, role, Some([pool(3), pool(4)]));
+    for (drawn, count) in [("10", 1), ("\"given\"", 0)] {
+        place.write("run.toml", &RUN.replace("eval_negatives = 10", &format!("eval_negatives = {drawn}")));
+        for (command, said) in said(&place).into_iter().skip(1) {
+            let words = "the 7 pairs that these data give as no edges";
+            assert_eq!(said.matches(words).count(), count, "{command}, {drawn}: {said}");
+        }
+    }
+    let ran = place.run("predict run --data graph.npz --out scores.csv");
+    assert!(ran.code == 0 && !ran.err.contains("7 pairs"), "{}", ran.err);
 }

@@ -6,6 +6,7 @@ use laconic_nn::layer::EdgeWeights;
 use laconic_nn::{Layer, LayerSpec};
 
 use super::Plan;
+use super::links::RankedAmong;
 use crate::config::{Config, TaskChoice};
 use crate::error::{Result, TrainError};
 
@@ -61,7 +62,21 @@ impl Plan {
             None if data.edges > 0 => vec![self.no_edges(data)],
             None => Vec::new(),
         };
-        of_edges.into_iter().chain(self.unread_by_decoder(data)).collect()
+        of_edges.into_iter().chain(self.unread_by_decoder(data)).chain(self.unread_pairs(data)).collect()
+    }
+
+    /// What is to be said where data give pairs that are no edges, and held-out edges are ranked among others.
+    fn unread_pairs(&self, data: &GlobalCounts) -> Option<String> {
+        let RankedAmong::Drawn(number) = self.links.as_ref()?.ranked_among else { return None };
+        let given = data.negatives.iter().flatten().map(|given| given.pairs.saturating_mul(given.each.max(1)));
+        let given = given.fold(0, u64::saturating_add);
+        (given > 0).then(|| {
+            format!(
+                "the {given} pairs that these data give as no edges (val_neg_edge_index or val_neg_targets, and those \
+                 of test) are not read: task.eval_negatives = {number} draws others to judge held-out edges by; \
+                 task.split = \"given\" with task.eval_negatives = \"given\" reads them"
+            )
+        })
     }
 
     /// Whether weights of edges make a difference to the model.
