@@ -30,6 +30,9 @@ pub struct About {
     /// numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<TableColumn>,
+    /// Whether features are columns of tables of several types that nobody has prepared, which `columns` do not say.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_typed_tables: bool,
     /// What was done to the features after that.
     #[serde(skip_serializing_if = "Scale::is_given")]
     pub scale: Scale,
@@ -211,6 +214,11 @@ impl About {
             + scale
     }
 
+    /// Whether features are columns of tables, in whatever units these have.
+    pub fn is_of_tables(&self) -> bool {
+        self.of_typed_tables || !self.columns.is_empty()
+    }
+
     /// Names for as many columns and classes as there are, or for none.
     pub(crate) fn violation(&self, columns: usize, classes: usize) -> Option<Violation> {
         let fits = |array, found: usize, expected: usize| match found {
@@ -264,6 +272,7 @@ mod tests {
                 rests: Vec::new(),
                 by_type: false,
             },
+            ..About::default()
         };
         assert_eq!(about.violation(4, 2), None);
         assert_eq!(About::default().violation(7, 3), None);

@@ -50,11 +50,11 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
     if findings.0.is_empty() {
         findings.graph(dataset);
         findings.features(&dataset.features, &dataset.ids, dataset.graph.nodes());
-        // Those of tables are standardised unless somebody says otherwise.
-        if dataset.about.columns.is_empty() && dataset.about.scale.is_given() {
-            let names = &dataset.about.features;
-            let lost = dataset.exact.lost(names).into_iter();
-            lost.chain(unlike_scales(&dataset.features, names)).for_each(|what| findings.warning(what));
+        if dataset.about.scale.is_given() {
+            let (names, are_of_tables) = (&dataset.about.features, dataset.about.is_of_tables());
+            let lost = if are_of_tables { Vec::new() } else { dataset.exact.lost(names) };
+            let unlike = unlike_scales(&dataset.features, names, are_of_tables);
+            lost.into_iter().chain(unlike).for_each(|what| findings.warning(what));
         }
         findings.labels(&dataset.labels, dataset.graph.nodes());
         for (number, split) in dataset.splits.iter().enumerate() {

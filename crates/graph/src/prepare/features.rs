@@ -1,13 +1,11 @@
 //! Features on one scale.
 
-use laconic_array::Array;
-
+use super::rows::Rows;
 use crate::about::{About, NodeType, Reading, Scale};
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::{Exact, ExactColumn, Wide};
 use crate::limits::Limits;
-use crate::memory::afford;
 use crate::node_types::types_of;
 use std::ops::Range;
 
@@ -46,9 +44,9 @@ fn divide_by_sum(row: &mut [f32], exact: &dyn Fn(usize) -> Option<Wide>) {
 ///
 /// A column that is constant over these nodes is divided by 1, and one that `stays` (of columns, or of none) is as it
 /// was. Where types have columns of their own, those of a type follow from its nodes alone (from all of them where none
-/// is for training) and stay 0 for others, and the column that says of which type a node is stays as it is. Sparse
-/// features become dense, since zeros do not stay zeros; an error if that passes [`Limits::dense_values_max`]. Returns
-/// what [`rescale`] needs to do the same to other rows.
+/// is for training) and stay 0 for others, and the column that says of which type a node is stays as it is. Zeros do
+/// not stay zeros: sparse features become dense, or with types store all columns of a node's own; an error if that
+/// passes [`Limits::dense_values_max`]. Returns what [`rescale`] needs to do the same to other rows.
 ///
 /// # Errors
 ///
@@ -61,23 +59,15 @@ pub fn standardise(
     limits: &Limits,
 ) -> Result<Scale> {
     let own = Own::of(features, types);
-    make_dense(features, limits)?;
-    let Features::Dense { columns, values } = features else { return Ok(Scale::Given) };
-    let columns = *columns;
-    if columns == 0 {
-        return Ok(Scale::Given);
-    }
-    if let Some(roles) = roles.filter(|roles| values.len() != roles.len() * columns) {
-        return Err(GraphError::invalid(format!(
-            "{} roles for {} rows of features",
-            roles.len(),
-            values.len() / columns
-        )));
+    let Some(mut rows) = Rows::of(features, &own, limits)? else { return Ok(Scale::Given) };
+    let (count, columns) = (rows.len(), rows.columns);
+    if let Some(roles) = roles.filter(|roles| count != roles.len()) {
+        return Err(GraphError::invalid(format!("{} roles for {count} rows of features", roles.len())));
     }
     let trains = |row: usize| roles.is_none_or(|roles| roles[row] & Split::TRAIN != 0);
-    let counted = own.counted(&trains, values.len() / columns);
+    let counted = own.counted(&trains, count);
     let counts = |row: usize| if counted(row) { own.columns(row, columns) } else { 0..0 };
-    let (mut means, mut deviations) = moments(values, columns, &counts)?;
+    let (mut means, mut deviations) = moments(&mut rows, &counts)?;
     let mut rests = vec![0.0f64; columns];
     for of in &exact.columns {
         let (mean, deviation) = of.moments(&|row| counts(row).contains(&of.column));
@@ -89,14 +79,14 @@ pub fn standardise(
     if rests.iter().all(|&rest| rest == 0.0) {
         rests.clear();
     }
-    shift(values, (exact, &own), (&means, &rests, &deviations));
+    shift(&mut rows, (exact, &own), (&means, &rests, &deviations));
     Ok(Scale::Standardised { means, deviations, rests, by_type: !own.of_row.is_empty() })
 }
 
 /// Which columns are a node's own: those of its type where there are types, else all.
-struct Own {
+pub(super) struct Own {
     /// The type of each row; none without types.
-    of_row: Vec<u16>,
+    pub of_row: Vec<u16>,
     /// Where the columns of each type begin, and where the last ones end.
     starts: Vec<usize>,
 }
@@ -111,7 +101,7 @@ impl Own {
         Own { of_row, starts: [0].into_iter().chain(ends).collect() }
     }
 
-    fn columns(&self, row: usize, all: usize) -> Range<usize> {
+    pub fn columns(&self, row: usize, all: usize) -> Range<usize> {
         match self.of_row.get(row) {
             Some(&kind) => self.starts[usize::from(kind)]..self.starts[usize::from(kind) + 1],
             None => 0..all,
@@ -134,41 +124,37 @@ impl Own {
 }
 
 /// Mean and deviation of each column over the rows that count for it, the latter 1 where all are equal.
-fn moments(values: &[f32], columns: usize, counts: &dyn Fn(usize) -> Range<usize>) -> Result<(Vec<f64>, Vec<f64>)> {
-    let training = |each: &mut dyn FnMut(Range<usize>, &[f32]), from: &[f32]| {
-        for (row, values) in from.chunks_exact(columns).enumerate() {
+fn moments(rows: &mut Rows<'_>, counts: &dyn Fn(usize) -> Range<usize>) -> Result<(Vec<f64>, Vec<f64>)> {
+    let columns = rows.columns;
+    let mut training = |each: &mut dyn FnMut(Range<usize>, &[f32])| {
+        for row in 0..rows.len() {
             let own = counts(row);
             if !own.is_empty() {
-                each(own.clone(), &values[own]);
+                let (first, values) = rows.row(row);
+                each(own.clone(), &values[own.start - first..own.end - first]);
             }
         }
     };
     let mut count = vec![0u64; columns];
     let mut means = vec![0.0f64; columns];
     let mut ranges = vec![(f32::INFINITY, f32::NEG_INFINITY); columns];
-    training(
-        &mut |own, row| {
-            count[own.clone()].iter_mut().for_each(|count| *count += 1);
-            for ((mean, range), &value) in means[own.clone()].iter_mut().zip(&mut ranges[own]).zip(row) {
-                *mean += f64::from(value);
-                *range = (range.0.min(value), range.1.max(value));
-            }
-        },
-        values,
-    );
+    training(&mut |own, row| {
+        count[own.clone()].iter_mut().for_each(|count| *count += 1);
+        for ((mean, range), &value) in means[own.clone()].iter_mut().zip(&mut ranges[own]).zip(row) {
+            *mean += f64::from(value);
+            *range = (range.0.min(value), range.1.max(value));
+        }
+    });
     if count.iter().all(|&count| count == 0) {
         return Err(GraphError::invalid("features can only be standardised over training nodes, and there are none"));
     }
     means.iter_mut().zip(&count).for_each(|(mean, &count)| *mean /= count.max(1) as f64);
     let mut deviations = vec![0.0f64; columns];
-    training(
-        &mut |own, row| {
-            for ((deviation, mean), &value) in deviations[own.clone()].iter_mut().zip(&means[own]).zip(row) {
-                *deviation += (f64::from(value) - mean).powi(2);
-            }
-        },
-        values,
-    );
+    training(&mut |own, row| {
+        for ((deviation, mean), &value) in deviations[own.clone()].iter_mut().zip(&means[own]).zip(row) {
+            *deviation += (f64::from(value) - mean).powi(2);
+        }
+    });
     for ((deviation, range), &count) in deviations.iter_mut().zip(&ranges).zip(&count) {
         // Asked of the range: the rounding of the mean gives a constant column a tiny deviation.
         *deviation = if range.0 < range.1 { (*deviation / count as f64).sqrt() } else { 1.0 };
@@ -195,36 +181,47 @@ impl ExactColumn {
 /// Which feature columns of a table no scale is put on: ones for categories and for gaps, and numbers that are 0 or 1
 /// for every node, as they were given: those of `exact` are others that `f32` rounds to these.
 pub fn unscaled((features, exact): (&Features, &Exact), about: &About) -> Vec<bool> {
-    let Features::Dense { columns: width, values } = features else { return Vec::new() };
-    let mut stays = Vec::with_capacity(*width);
+    let width = features.columns();
+    let mut stays = Vec::with_capacity(width);
     for column in &about.columns {
         let is_category = matches!(column.reading, Reading::Category { .. });
         let marks = usize::from(column.indicator);
         stays.extend(std::iter::repeat_n(is_category, column.width() - marks));
         stays.extend(std::iter::repeat_n(true, marks));
     }
-    let mut are_flags = vec![true; *width];
-    for row in values.chunks_exact((*width).max(1)) {
-        row.iter().zip(&mut are_flags).for_each(|(value, flag)| *flag &= *value == 0.0 || *value == 1.0);
+    stays.resize(width, false);
+    let mut are_flags = vec![true; width];
+    let mut see = |column: usize, value: f32| are_flags[column] &= value == 0.0 || value == 1.0;
+    match features {
+        Features::None => {}
+        Features::Dense { values, .. } => {
+            let rows = values.chunks_exact(width.max(1));
+            rows.for_each(|row| row.iter().enumerate().for_each(|(column, &value)| see(column, value)));
+        }
+        Features::Sparse { indices, values, .. } => {
+            indices.iter().zip(values).for_each(|(&column, &value)| see(column as usize, value));
+        }
     }
     exact.columns.iter().for_each(|of| are_flags[of.column] = false);
     stays.iter_mut().zip(are_flags).for_each(|(stays, is_flag)| *stays |= is_flag);
     stays
 }
 
-fn shift(values: &mut [f32], (exact, own): (&Exact, &Own), (means, rests, deviations): (&[f64], &[f64], &[f64])) {
-    for (row, values) in values.chunks_exact_mut(means.len()).enumerate() {
+fn shift(rows: &mut Rows<'_>, (exact, own): (&Exact, &Own), (means, rests, deviations): (&[f64], &[f64], &[f64])) {
+    for row in 0..rows.len() {
         let own = own.columns(row, means.len());
-        for ((value, mean), deviation) in values[own.clone()].iter_mut().zip(&means[own.clone()]).zip(&deviations[own])
-        {
+        let (first, values) = rows.row(row);
+        let values = values[own.start - first..own.end - first].iter_mut();
+        for ((value, mean), deviation) in values.zip(&means[own.clone()]).zip(&deviations[own]) {
             *value = ((f64::from(*value) - mean) / deviation) as f32;
         }
     }
     for ExactColumn { column, values: given } in &exact.columns {
         let mean = Wide { value: means[*column], rest: rests.get(*column).copied().unwrap_or(0.0) };
-        for (row, (values, number)) in values.chunks_exact_mut(means.len()).zip(given).enumerate() {
+        for (row, number) in given.iter().enumerate() {
             if own.columns(row, means.len()).contains(column) {
-                values[*column] = (number.minus(mean) / deviations[*column]) as f32;
+                let (first, values) = rows.row(row);
+                values[*column - first] = (number.minus(mean) / deviations[*column]) as f32;
             }
         }
     }
@@ -252,35 +249,11 @@ pub fn rescale(
                 return Err(GraphError::invalid(what));
             }
             let own = Own::of(features, if *by_type { types } else { &[] });
-            make_dense(features, limits)?;
-            if let (Features::Dense { values, .. }, 1..) = (features, columns) {
-                shift(values, (exact, &own), (means, rests, deviations));
+            if let Some(mut rows) = Rows::of(features, &own, limits)? {
+                shift(&mut rows, (exact, &own), (means, rests, deviations));
             }
         }
     }
-    Ok(())
-}
-
-fn make_dense(features: &mut Features, limits: &Limits) -> Result<()> {
-    let Features::Sparse { columns, offsets, indices, values } = features else { return Ok(()) };
-    let (rows, columns) = (offsets.len() - 1, *columns);
-    if rows as u64 * columns as u64 > limits.dense_values_max {
-        return Err(GraphError::invalid(format!(
-            "standardised features are dense, and {rows} rows × {columns} columns pass the limit of {} values; \
-             use row-normalised features, or fewer columns",
-            limits.dense_values_max
-        )));
-    }
-    afford(rows as u64 * columns as u64 * size_of::<f32>() as u64).map_err(|what| {
-        GraphError::invalid(format!("standardised features are dense: {rows} rows × {columns} columns, which {what}"))
-    })?;
-    let mut dense = Array::zeros(rows * columns);
-    for row in 0..rows {
-        for item in offsets[row] as usize..offsets[row + 1] as usize {
-            dense[row * columns + indices[item] as usize] = values[item];
-        }
-    }
-    *features = Features::Dense { columns, values: dense };
     Ok(())
 }
 
@@ -415,10 +388,37 @@ mod tests {
         let roles = [train, train, test, 0, test];
         let exact = Exact::default();
         let scale = standardise((&mut features, &exact), Some(&roles), (&[], &types), &Limits::default()).unwrap();
-        let values =
-            vec![-1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 5.0, 1.0, 0.0, 0.0];
-        assert_eq!(features, Features::Dense { columns: 4, values: values.into() });
+        let stored = |values: Vec<f32>| Features::Sparse {
+            columns: 4,
+            offsets: vec![0, 2, 4, 6, 8, 10],
+            indices: vec![0, 1, 0, 1, 2, 3, 2, 3, 0, 1],
+            values,
+        };
+        assert_eq!(features, stored(vec![-1.0, 1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 5.0, 1.0]));
         rescale((&mut again, &exact), (&scale, &types), &Limits::default()).unwrap();
         assert_eq!(again, features);
+        // A zero that is not stored is a number as any other, and is stored afterwards; dense rows come to the same.
+        let sparse = Features::Sparse {
+            columns: 4,
+            offsets: vec![0, 1, 3, 5, 6, 8],
+            indices: vec![1, 0, 1, 2, 3, 3, 0, 1],
+            values: vec![1.0, 4.0, 1.0, 6.0, 1.0, 1.0, 8.0, 1.0],
+        };
+        let rows = [[0.0, 1.0, 0.0, 0.0], [4.0, 1.0, 0.0, 0.0], [0.0, 0.0, 6.0, 1.0], [0.0, 0.0, 0.0, 1.0]];
+        let rows = rows.concat().into_iter().chain([8.0, 1.0, 0.0, 0.0]).collect::<Vec<f32>>();
+        let mut features = [sparse, Features::Dense { columns: 4, values: rows.into() }];
+        for features in &mut features {
+            let found = standardise((features, &exact), Some(&roles), (&[], &types), &Limits::default()).unwrap();
+            let Scale::Standardised { means, deviations, by_type: true, .. } = found else { panic!("{found:?}") };
+            assert_eq!((&means[..], &deviations[..]), (&[2.0, 0.0, 3.0, 0.0][..], &[2.0, 1.0, 3.0, 1.0][..]));
+        }
+        let [sparse, dense] = features;
+        assert_eq!(sparse, stored(vec![-1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, 1.0, 3.0, 1.0]));
+        let values = [[-1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, -1.0, 1.0]];
+        let values = values.concat().into_iter().chain([3.0, 1.0, 0.0, 0.0]).collect::<Vec<f32>>();
+        assert_eq!(dense, Features::Dense { columns: 4, values: values.into() });
+        let small = Limits { dense_values_max: 9, ..Limits::default() };
+        let error = rescale((&mut stored(vec![1.0; 10]), &exact), (&scale, &types), &small).unwrap_err().to_string();
+        assert!(error.contains("5 nodes of several types are 10 values, which pass the limit of 9"), "{error}");
     }
 }

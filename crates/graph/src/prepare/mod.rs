@@ -3,6 +3,7 @@
 mod clusters;
 mod features;
 mod missing;
+mod rows;
 mod split;
 
 pub use clusters::feature_clusters;

@@ -298,6 +298,7 @@ fn tell_apart(
     let types = apart(features, &about.features, of, names);
     (*features, about.node_types, about.features) = beside(&types, of);
     // How columns of a table became features is said of other columns than these.
+    about.of_typed_tables = about.is_of_tables();
     about.columns.clear();
     Ok(())
 }

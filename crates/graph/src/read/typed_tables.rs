@@ -97,7 +97,9 @@ pub(super) fn read_tables(
     if !errors.is_empty() {
         return Err(GraphError::several(errors));
     }
-    Ok((together(path, (types, relations), options)?, roles))
+    let mut dataset = together(path, (types, relations), options)?;
+    dataset.about.of_typed_tables = true;
+    Ok((dataset, roles))
 }
 
 /// The nodes of one type, whose ids differ.

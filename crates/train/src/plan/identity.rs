@@ -185,7 +185,7 @@ impl Identity {
 
 /// What the numbers of the data mean, as far as somebody has said it.
 fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
-    let About { classes, relations, node_types, features, columns, scale } = &counts.about;
+    let About { classes, relations, node_types, features, columns, scale, of_typed_tables: _ } = &counts.about;
     let mut values = Vec::new();
     let mut enter = |name, value: String| values.push((name, shown(value)));
     if counts.weighted {

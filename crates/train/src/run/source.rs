@@ -371,18 +371,19 @@ fn scale(
 ) -> Result<Vec<String>> {
     let Dataset { features, about, splits, .. } = dataset;
     let exact = std::mem::take(&mut dataset.exact);
-    let is_given = about.scale.is_given();
+    let (is_given, is_of_tables) = (about.scale.is_given(), about.is_of_tables());
     if ![FeaturePreparation::Auto, FeaturePreparation::Given].contains(&how) && !is_given {
         let what = "the features of these data have been row-normalised or standardised already";
         return Err(TrainError::config(format!("data.features: {what}")));
     }
     let roles = split.map(|index| splits[index].roles.as_slice());
     let as_given = |features: &Features, names: &[String]| -> Vec<String> {
-        let unlike = if is_given { unlike_scales(features, names) } else { None };
+        let unlike = if is_given { unlike_scales(features, names, false) } else { None };
         exact.lost(names).into_iter().chain(unlike).collect()
     };
+    about.of_typed_tables = false;
     Ok(match how {
-        FeaturePreparation::Auto if is_given && !about.columns.is_empty() => {
+        FeaturePreparation::Auto if is_given && is_of_tables => {
             let stays = prepare::unscaled((features, &exact), about);
             let (columns, left) = (stays.len(), stays.iter().filter(|&&stays| stays).count());
             if left == columns {

@@ -109,6 +109,65 @@ fn numbers_of_tables_are_standardised_before_they_are_rounded_and_new_ones_by_th
     assert_eq!(new.take(0).expect("one part").features, tables.dataset.features);
 }
 
+/// A folder with a table a type is of tables as well, and so is the npz that it is converted to.
+#[test]
+fn numbers_of_tables_of_several_types_are_standardised_over_their_own_training_nodes() {
+    let place = folder();
+    let (tables, npz) = (place.path().join("shop"), place.path().join("shop.npz"));
+    let write = |name: &str, header: &str, line: &dyn Fn(u32) -> String| {
+        let path = tables.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(&path, format!("{header}\n{}", (0..12).map(line).collect::<String>())).expect("written");
+    };
+    let income = |row: u32| 1e6 + 1000.0 * f64::from(row * 7 % 12);
+    let split = |row: u32| ["train", "val", "test"][row as usize % 3];
+    write("nodes/item.csv", "id,price", &|row| format!("{row},{}\n", row * row));
+    write("nodes/user.csv", "id,income,vip,label,split", &|row| {
+        format!("{row},{},{},{},{}\n", income(row), row % 2, row % 2, split(row))
+    });
+    write("edges/user__buys__item.csv", "source,target", &|row| format!("{row},{}\n", row * 5 % 12));
+    laconic_graph::write::write_interchange(&npz, &read(&tables, &ReadOptions::default()).expect("tables"))
+        .expect("written");
+    let made = |path: &std::path::Path, more: &[&str]| {
+        let path = format!("data.path={}", path.display());
+        let keys: Vec<String> = [&path[..]].iter().chain(more).map(|key| key.to_string()).collect();
+        prepared(&Config::parse("", &keys).expect("keys").data).expect("a dataset")
+    };
+    let found = made(&tables, &[]);
+    assert!(
+        found.notes[0].contains("2 of 5 feature columns are standardised over training nodes"),
+        "{:?}",
+        found.notes
+    );
+    // Users train in every third row; no item does, so that all of them count.
+    let scaled = |of: &dyn Fn(u32) -> f64, over: &[u32]| {
+        let count = over.len() as f64;
+        let mean = over.iter().map(|&row| of(row)).sum::<f64>() / count;
+        let deviation = (over.iter().map(|&row| (of(row) - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (0..12).map(|row| (of(row) - mean) / deviation).collect::<Vec<f64>>()
+    };
+    let prices = scaled(&|row| f64::from(row * row), &(0..12).collect::<Vec<u32>>());
+    let incomes = scaled(&income, &[0, 3, 6, 9]);
+    let Features::Sparse { columns: 5, offsets, indices, values } = &found.dataset.features else {
+        panic!("{:?}", found.dataset.features)
+    };
+    for (row, ends) in offsets.windows(2).enumerate() {
+        let vip = f64::from(u8::from(row % 2 == 1));
+        let (columns, expected) = match row.checked_sub(12) {
+            None => (0..2, vec![prices[row], 1.0]),
+            Some(row) => (2..5, vec![incomes[row], vip, 1.0]),
+        };
+        let stored = ends[0] as usize..ends[1] as usize;
+        assert_eq!(indices[stored.clone()], columns.collect::<Vec<u32>>(), "row {row}");
+        let differs = values[stored].iter().zip(expected).any(|(found, of)| (f64::from(*found) - of).abs() > 1e-6);
+        assert!(!differs, "row {row}");
+    }
+    let converted = made(&npz, &["data.typed=true"]).dataset;
+    assert_eq!((&converted.features, &converted.about), (&found.dataset.features, &found.dataset.about));
+    let given = made(&tables, &["data.features=given"]).dataset;
+    assert!(given.about.scale.is_given() && given.features != found.dataset.features);
+}
+
 /// As NumPy does it in `float64` over the training nodes, of OGB's text and of sparse rows; `f32` has one number in 64
 /// there. A model that is asked about new data does the same.
 #[test]

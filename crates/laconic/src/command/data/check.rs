@@ -65,7 +65,7 @@ fn goes_out(about: &About) -> Vec<String> {
     });
     let filled = about.columns.iter().filter(|column| column.fill.is_some());
     let filled: Vec<String> = filled.map(|column| column.name.clone()).collect();
-    let is_scaled = !about.columns.is_empty() || !about.scale.is_given();
+    let is_scaled = about.is_of_tables() || !about.scale.is_given();
     let scale = "mean and deviation of each feature column over training nodes, unless data.features = \"given\"";
     let names = [
         named("names of the classes", &about.classes),
