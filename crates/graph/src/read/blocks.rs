@@ -1,6 +1,6 @@
 //! Lines of a text file, taken apart in blocks on all threads of the pool.
 
-use super::text::open_text;
+use super::text::{open_text, other_encoding};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ impl Blocks {
         if count as u64 > self.line_max {
             return Err(self.too_long());
         }
-        let text = String::from_utf8(line).map_err(|_| self.error("expected text in UTF-8"))?;
+        let text = String::from_utf8(line).map_err(|error| self.error(other_encoding(error.as_bytes())))?;
         Ok((count > 0).then(|| text.trim_start_matches('\u{feff}').trim().to_owned()))
     }
 

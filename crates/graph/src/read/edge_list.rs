@@ -34,8 +34,9 @@ use std::path::{Path, PathBuf};
 pub struct EdgeList;
 
 const EXTENSIONS: [&str; 9] = ["csv", "tsv", "txt", "parquet", "edges", "edgelist", "dat", "data", "tab"];
-const EDGE_FILES: [&str; 4] = ["edges.csv", "edges.tsv", "edges.txt", "edges.parquet"];
-const NODE_FILES: [&str; 4] = ["nodes.csv", "nodes.tsv", "nodes.txt", "nodes.parquet"];
+/// The last is a folder that an engine has filled.
+const EDGE_FILES: [&str; 5] = ["edges.csv", "edges.tsv", "edges.txt", "edges.parquet", "edges"];
+const NODE_FILES: [&str; 5] = ["nodes.csv", "nodes.tsv", "nodes.txt", "nodes.parquet", "nodes"];
 
 impl Reader for EdgeList {
     fn name(&self) -> &'static str {
@@ -376,10 +377,19 @@ pub(in crate::read) fn refuse_idle(options: &ReadOptions, node_table: bool, role
     }
 }
 
+/// Whether a folder holds a table a relation: `SOURCE__RELATION__TARGET.parquet`.
+fn is_of_types(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let stem = |entry: std::fs::DirEntry| entry.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    entries.filter_map(stem).any(|stem| !stem.starts_with('_') && stem.matches("__").count() >= 2)
+}
+
 /// The first of `names` that is in `folder`, as a file or as a folder of files.
 fn find_table(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let folders = || names.iter().map(|name| folder.join(name)).find(|path| is_table_folder(path));
-    find_text(folder, names).or_else(folders)
+    let folders =
+        || names.iter().map(|name| folder.join(name)).find(|path| is_table_folder(path) && !is_of_types(path));
+    let files: Vec<&str> = names.iter().copied().filter(|name| name.contains('.')).collect();
+    find_text(folder, &files).or_else(folders)
 }
 
 /// The file of edges and the node table.

@@ -2,8 +2,10 @@
 
 use super::arrays::Npz;
 use super::extension;
+use super::parts::unnamed_folder;
 use crate::error::GraphError;
 use crate::limits::Limits;
+use std::io::Read;
 use std::path::Path;
 
 /// Endings, what files are that have them, and what to do.
@@ -97,6 +99,18 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
          \"graph.mtx\")",
     ),
     (&["ttl", "nt", "nq", "rdf", "owl"], "RDF", "write subject, predicate and object of each triple as a .tsv"),
+    (
+        &["npy"],
+        "an array of NumPy's by itself",
+        "of a matrix of adjacency scipy.sparse.save_npz(\"graph.npz\", scipy.sparse.csr_matrix(numpy.load(FILE))) writes \
+         what is read here, of a list of edges numpy.savez(\"graph.npz\", edge_index=numpy.load(FILE).T)",
+    ),
+    (
+        &["gr"],
+        "a graph of DIMACS's shortest paths",
+        "sed -n 's/^a //p' FILE > graph.txt keeps the lines of edges: source, target, weight",
+    ),
+    (&["lgf", "lgr"], "a graph of LEMON's", "write its @arcs as a table (.csv: source, target, weight)"),
     (&["zip", "tar", "tgz", "7z", "rar"], "an archive", "unpack it, and name the file or folder that comes out"),
     (&["bz2", "xz", "zst", "lz4"], "a packed file", "unpack it, or pack it with gzip"),
 ];
@@ -119,6 +133,7 @@ pub fn unrecognised(path: &Path, limits: &Limits) -> GraphError {
             Err(error) => error,
         };
     }
+    let ending = if path.is_file() && !is_known(&ending) { by_magic(path).unwrap_or(ending) } else { ending };
     let known = |ending: &str| ENDINGS.iter().find(|(endings, ..)| endings.contains(&ending));
     if let Some((_, what, way)) = known(&ending) {
         return GraphError::format(path, "input", format!("{what}, not a format that is read: {way}"));
@@ -130,10 +145,57 @@ pub fn unrecognised(path: &Path, limits: &Limits) -> GraphError {
         let folder = format!("a folder that holds {name}: {what}, not a format that is read: {way}");
         return GraphError::format(path, "input", folder);
     }
+    if let Some(what) = of_cells(path) {
+        return GraphError::format(path, "input", what);
+    }
+    if let Some(error) = unnamed_folder(path) {
+        return error;
+    }
     let known = "an .npz with edge_index, of SciPy or of gnn-benchmark, an edge list (.csv, .tsv, .txt, .parquet), a \
                  matrix (.mtx), a METIS .graph, or a folder of OGB, Planetoid, GraphSAINT or edge-list files";
     let parts = "to train on, a part folder (a folder with meta.json and part-0, as it is cut from a dataset)";
     GraphError::format(path, "input", format!("expected one of: {known}; or, {parts}; found none of them"))
+}
+
+fn is_known(ending: &str) -> bool {
+    ENDINGS.iter().any(|(endings, ..)| endings.contains(&ending))
+}
+
+/// How files begin whose names do not say what they are, with the ending that they should have.
+const MAGIC: &[(&[u8], &str)] = &[
+    (b"\x89HDF\r\n\x1a\n", "h5"),
+    (b"SQLite format 3", "sqlite"),
+    (b"ARROW1", "arrow"),
+    (b"ORC", "orc"),
+    (b"Obj\x01", "avro"),
+    (b"\x93NUMPY", "npy"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+    (b"BZh", "bz2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"\x80\x02", "pkl"),
+    (b"\x80\x03", "pkl"),
+    (b"\x80\x04", "pkl"),
+    (b"\x80\x05", "pkl"),
+    (b"PK\x03\x04", "zip"),
+];
+
+/// What a file is by its first bytes, as an ending.
+fn by_magic(path: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    std::fs::File::open(path).ok()?.take(16).read_to_end(&mut start).ok()?;
+    MAGIC.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, ending)| (*ending).to_owned())
+}
+
+/// What to do with the folder of counts that 10x Genomics' programs write: cells and genes, no edges.
+fn of_cells(path: &Path) -> Option<String> {
+    let names = if path.is_dir() { inside(path) } else { Vec::new() };
+    let has = |name: &str| names.iter().any(|other| other.trim_end_matches(".gz") == name);
+    (has("matrix.mtx") && has("barcodes.tsv")).then(|| {
+        "counts of genes in cells (10x Genomics), which are no edges: a = scanpy.read_10x_mtx(FOLDER); \
+         scanpy.pp.neighbors(a); save(a, \"graph.npz\") of examples/savers/from_h5ad.py writes the graph of the nearest \
+         cells"
+            .to_owned()
+    })
 }
 
 /// The names of the files in a folder that are data, in order.

@@ -16,7 +16,7 @@ use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::Growth;
 use crate::roles::Roles;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The reader of KONECT's networks.
 pub struct Konect;
@@ -27,7 +27,8 @@ impl Reader for Konect {
     }
 
     fn recognises(&self, path: &Path) -> bool {
-        path.is_file() && Blocks::open(path, &LOOK()).is_ok_and(|mut blocks| Heading::read(&mut blocks).is_ok())
+        let Some(path) = list_in(path) else { return false };
+        Blocks::open(&path, &LOOK()).is_ok_and(|mut blocks| Heading::read(&mut blocks).is_ok())
     }
 
     fn reads_key(&self, _key: &str) -> bool {
@@ -39,6 +40,8 @@ impl Reader for Konect {
     }
 
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+        let list = list_in(path).ok_or_else(|| GraphError::format(path, "folder", "expected one file out.NAME"))?;
+        let path = list.as_path();
         let mut blocks = Blocks::open(path, &options.limits)?;
         let heading = Heading::read(&mut blocks)?;
         let list = read_list(blocks, &heading, path, &options.limits)?;
@@ -47,6 +50,16 @@ impl Reader for Konect {
         let options = ReadOptions { symmetrise: options.symmetrise || heading.is_symmetric, ..options.clone() };
         Tables { edges: (edges, path.to_owned()), nodes }.read(path, &options)
     }
+}
+
+/// The file of edges: the one that this is, or the only `out.NAME` of a folder as it is unpacked.
+fn list_in(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut lists = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("out."));
+    lists.next().map(|entry| entry.path()).filter(|list| list.is_file() && lists.next().is_none())
 }
 
 /// A file that is only looked at needs no long lines.

@@ -88,6 +88,18 @@ pub fn files(path: &Path, limits: &Limits) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// What is wrong with folders of a table whose names are values alone, as pyarrow's DirectoryPartitioning has them.
+const NOT_NAMED: &str = "more files of a table in a folder that is not called column=value: call it so, and the value \
+    is in that column of all its rows (pyarrow.dataset.write_dataset(…, partitioning_flavor=\"hive\") does), or read \
+    it by itself";
+
+/// A folder with files of a table in one that does not say of which value they are, and why it is not read.
+pub fn unnamed_folder(path: &Path) -> Option<GraphError> {
+    let inner = entries(path).unwrap_or_default();
+    let unnamed = inner.iter().filter(|path| path.is_dir() && key_value(path).is_none());
+    unnamed.min().filter(|path| holds(path, 0)).map(|path| GraphError::format(path, "folder", NOT_NAMED))
+}
+
 fn walk(folder: &Path, given: &[(String, Option<String>)], found: &mut Vec<PartFile>) -> Result<()> {
     let entries = entries(folder).map_err(|error| GraphError::io(folder, error))?;
     if given.len() > DEPTH_MAX {
@@ -100,8 +112,7 @@ fn walk(folder: &Path, given: &[(String, Option<String>)], found: &mut Vec<PartF
                 let given: Vec<_> = given.iter().cloned().chain([pair]).collect();
                 walk(path, &given, found)?;
             } else if holds(path, 0) {
-                let what = "more files of a table in a folder that is not called column=value: read it by itself";
-                return Err(GraphError::format(path, "folder", what));
+                return Err(GraphError::format(path, "folder", NOT_NAMED));
             }
         } else if is_parquet(path) || texts && is_text(path) {
             found.push(PartFile { path: path.clone(), given: given.to_vec() });
@@ -147,8 +158,14 @@ fn is_of_two(path: &Path) -> bool {
     is("edges") || is("nodes")
 }
 
+/// A text file: by its ending, Dask's `0.part`, or Hadoop's `part-00000`.
 fn is_text(path: &Path) -> bool {
-    ["csv", "tsv", "txt"].contains(&extension(path).as_str()) && path.is_file()
+    let is_hadoops = |name: &str| {
+        let number = name.strip_prefix("part-").map(|rest| rest.trim_start_matches(['m', 'r', '-']));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_known = ["csv", "tsv", "txt", "part"].contains(&extension(path).as_str());
+    (is_known || is_hadoops(&name(path))) && path.is_file()
 }
 
 /// Whether the files in a folder are parts of one text table: nothing but text, all of whose names have numbers and
@@ -156,7 +173,7 @@ fn is_text(path: &Path) -> bool {
 fn are_texts(entries: &[PathBuf]) -> bool {
     let files: Vec<&PathBuf> = entries.iter().filter(|path| path.is_file()).collect();
     let is_hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c) || c == '-';
-    let shape = |path: &Path| name(path).replace(is_hexadecimal, "");
+    let shape = |path: &Path| name(path).trim_end_matches(".gz").replace(is_hexadecimal, "");
     let is_part = |path: &&PathBuf| is_text(path) && name(path).contains(|c: char| c.is_ascii_digit());
     files.first().is_some_and(|first| files.iter().all(|path| is_part(path) && shape(path) == shape(first)))
 }

@@ -30,6 +30,16 @@ pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>> {
     read_limited(path, "bytes of the file", limits.file_bytes_max)
 }
 
+/// What is wrong with bytes that are no UTF-8, and what mends it.
+pub fn other_encoding(bytes: &[u8]) -> String {
+    let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) || bytes.contains(&0);
+    let (found, name) = match is_wide {
+        true => ("perhaps UTF-16, as Excel's \"Unicode Text\" is", "UTF-16"),
+        false => ("perhaps Windows' Latin", "WINDOWS-1252"),
+    };
+    format!("expected text in UTF-8, found another encoding ({found}): `iconv -f {name} -t UTF-8 FILE > NEW` writes it")
+}
+
 /// Fails, instead of ending, when more comes out than is allowed.
 struct Bounded<R> {
     from: R,
@@ -75,7 +85,7 @@ impl Lines {
             return Ok(None);
         }
         if std::str::from_utf8(&self.line).is_err() {
-            return Err(self.error("expected text in UTF-8"));
+            return Err(self.error(other_encoding(&self.line)));
         }
         Ok(Some(self.line()))
     }

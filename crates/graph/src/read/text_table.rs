@@ -12,7 +12,7 @@ use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::heading::{Heading, is_word};
 use super::numbers::shorten;
 use super::separator::{Found, Separator, detect};
-use super::text::open_text;
+use super::text::{open_text, other_encoding};
 use super::words::{is_missing, is_no_number};
 use super::written::amount;
 use crate::error::{GraphError, Result};
@@ -157,9 +157,8 @@ impl TextTable {
             // Several spaces are one separator; a single empty field is an empty line.
             let spaces = self.separator == Separator::Sign(b' ');
             let fields = record.iter().filter(|field| !spaces || !field.is_empty()).map(std::str::from_utf8);
-            let mut fields: Vec<&str> = fields
-                .collect::<std::result::Result<_, _>>()
-                .map_err(|_| error("expected text in UTF-8".to_owned()))?;
+            let mut fields: Vec<&str> =
+                fields.collect::<std::result::Result<_, _>>().map_err(|_| error(other_encoding(record.as_slice())))?;
             if number == 0
                 && let Some(first) = fields.first_mut()
             {

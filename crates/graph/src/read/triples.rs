@@ -1,4 +1,4 @@
-//! Folders of a knowledge graph's triples with their splits: `train.txt`, `valid.txt` and `test.txt` (or tsv) of the
+//! Folders of a knowledge graph's triples with their splits: `train.txt`, `valid.txt` and `test.txt` (or tsv, or no ending) of the
 //! lines head, relation, tail, with tabs between them, as FB15k-237 and WN18RR come.
 //!
 //! Each triple is an edge from its head to its tail; relations are told apart. Those of `valid` and `test` are held out
@@ -22,9 +22,9 @@ pub struct Triples;
 
 /// The files of training, validation and testing, each by its first name that is there.
 const FILES: [&[&str]; 3] = [
-    &["train.txt", "train.tsv"],
-    &["valid.txt", "valid.tsv", "val.txt", "val.tsv", "dev.txt", "dev.tsv"],
-    &["test.txt", "test.tsv"],
+    &["train.txt", "train.tsv", "train"],
+    &["valid.txt", "valid.tsv", "valid", "val.txt", "val.tsv", "val", "dev.txt", "dev.tsv", "dev"],
+    &["test.txt", "test.tsv", "test"],
 ];
 
 impl Reader for Triples {

@@ -19,14 +19,19 @@ pub fn is_no_number(field: &str) -> bool {
 }
 
 /// Days since 1970-01-01 of a date, `2026-11-22`, or a time, `2026-11-22 10:30:00.5+01:00` (`T` for the space, `Z` for
-/// the zone, and no zone at all will do).
+/// the zone, and no zone at all will do); `22.11.2026` is a date as well. Of a time of day, `10:30:00`, the part of a
+/// day.
 pub fn days(field: &str) -> Option<f64> {
     if !field.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
+    if field.as_bytes().get(2) == Some(&b':') {
+        let since = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_milliseconds() as f64;
+        return NaiveTime::parse_from_str(field, "%H:%M:%S%.f").ok().map(|time| since(time) / 1000.0 / DAY);
+    }
     let text = field.replacen('T', " ", 1);
     let text = text.strip_suffix('Z').map_or_else(|| text.clone(), |time| format!("{time}+00:00"));
-    ["%Y-%m-%d", "%Y/%m/%d"].iter().find_map(|date| {
+    ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"].iter().find_map(|date| {
         let day = NaiveDate::parse_from_str(&text, date).ok().map(|day| day.and_time(NaiveTime::MIN));
         let with = |time: &&str| {
             let (local, zoned) = (format!("{date} {time}"), format!("{date} {time}%#z"));
@@ -56,6 +61,10 @@ mod tests {
             ("2026-11-22T06:00:00Z", 20_779.25),
             ("2026-11-22 07:00:00+01:00", 20_779.25),
             ("2026-11-22 01:00:00-0500", 20_779.25),
+            ("22.11.2026", 20_779.0),
+            ("22.11.2026 06:00", 20_779.25),
+            ("06:00:00", 0.25),
+            ("18:00:00.000", 0.75),
         ] {
             assert_eq!(days(field), Some(expected), "{field}");
         }
@@ -65,7 +74,11 @@ mod tests {
             "2026-13-01",
             "2026-02-31",
             "2026-11-22x",
-            "22.11.2026",
+            "22.13.2026",
+            "11:30",
+            "24:00:00",
+            "31:10:00",
+            "1:2:3",
             "2026-11/22",
             "2026-11-22T",
             "é026-11-22é",

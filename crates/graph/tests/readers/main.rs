@@ -11,6 +11,7 @@ mod graph_formats;
 mod graph_tools;
 mod held_relations;
 mod hostile;
+mod layouts;
 mod matrices;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
