@@ -27,6 +27,7 @@ use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
+use crate::info::broken_features;
 use crate::roles::{Role, Roles, TableRoles};
 use std::path::{Path, PathBuf};
 
@@ -159,7 +160,12 @@ fn joined(
     let all = table.rows();
     let rows = match Rows::whole((table, columns), nodes.as_ref(), options) {
         Some(rows) => rows,
-        None => Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options)?,
+        None => {
+            let read = Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options);
+            let broken = nodes.as_ref().zip(nodes_path).filter(|_| read.is_err());
+            let broken = broken.and_then(|(nodes, path)| broken_nodes(nodes, path, options));
+            read.map_err(|error| GraphError::several([error].into_iter().chain(broken)))?
+        }
     };
     if let Some(what) = rows.two_kinds {
         roles.of_table(path).doubtful(Role::Rows, &[], what.clone(), what);
@@ -182,6 +188,12 @@ fn joined(
     lines.unknown((rows.dropped, rows.added, rows.nowhere), all);
     say_removed(&dataset, &removed, (all, options), &mut lines);
     Ok(dataset)
+}
+
+/// What else is wrong with a node table whose edges cannot be read.
+fn broken_nodes(nodes: &NodeTable, path: &Path, options: &ReadOptions) -> Option<GraphError> {
+    let ids = nodes.ids(nodes.has_text_ids(), &options.limits).ok()?.map_or(Ids::Row, into_ids);
+    broken_features(&nodes.features, &ids).map(|what| GraphError::format(path, "features", what))
 }
 
 /// The rows of an edge table, by the numbers of nodes.

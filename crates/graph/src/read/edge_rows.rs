@@ -5,6 +5,7 @@ use super::id_index::{IdIndex, NOWHERE};
 use super::near_ids;
 use super::numbers::shorten;
 use super::table::{Cell, IdColumn, Kind, Table, Texts, called, load_ids};
+use super::text_table::is_number;
 use super::{ReadOptions, Unknown};
 use crate::edges::{EdgeData, Relations};
 use crate::error::{GraphError, Result};
@@ -34,6 +35,20 @@ pub(super) fn missing(table: &dyn Table, columns: &[(usize, Kind)]) -> usize {
             Cell::Float(value) => value.is_nan(),
             _ => false,
         });
+        Ok(())
+    });
+    count
+}
+
+/// How many cells of a column hold no number.
+fn without_number(table: &dyn Table, column: usize) -> usize {
+    if table.columns()[column].kind != Kind::Text {
+        return missing(table, &[(column, Kind::Float)]);
+    }
+    let mut count = 0;
+    // Who calls has an error already.
+    let _ = table.scan(&[(column, Kind::Text)], &mut |_, _, cell| {
+        count += usize::from(!matches!(cell, Cell::Text(text) if is_number(text)));
         Ok(())
     });
     count
@@ -107,7 +122,7 @@ pub fn weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
     let name = called(table, column);
     read.map_err(|first| {
         let remedy = format!("--ignore {name} (data.ignore) reads the edges without weights");
-        counted(first, table, missing(table, &[(column, Kind::Float)]), &remedy)
+        counted(first, table, without_number(table, column), &remedy)
     })?;
     Ok(weights)
 }

@@ -306,6 +306,11 @@ fn parse(field: &str, kind: Kind) -> Option<Cell<'_>> {
     }
 }
 
+/// Whether a cell holds a number.
+pub(super) fn is_number(field: &str) -> bool {
+    matches!(parse(field, Kind::Float), Some(Cell::Float(_)))
+}
+
 /// An integer in its one plain spelling.
 fn integer(field: &str) -> Option<i64> {
     let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();

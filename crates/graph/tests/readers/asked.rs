@@ -267,3 +267,27 @@ fn features_are_read_of_a_matrix_that_scipy_saved() {
     assert_eq!(with("x.npz").unwrap(), Features::Sparse { columns: 2, offsets, indices, values });
     assert!(with("y.npz").unwrap_err().to_string().contains("matrix.tocsr()"));
 }
+
+#[test]
+fn all_that_is_wrong_with_two_tables_is_said_at_once() {
+    let folder = written(&[
+        ("e.csv", b"src,dst,weight\na,b,1\nb,a,x\nc,d,\n".to_vec()),
+        ("n.csv", b"id,age\na,1\nb,2\nc,3\nd,4\n".to_vec()),
+        ("e2.csv", b"src,dst\na,b\na,q\n".to_vec()),
+        ("n2.csv", b"id,age\na,1\nb,inf\n".to_vec()),
+    ]);
+    let error = |edges: &str, nodes: &str| {
+        let nodes = folder.path().join(nodes);
+        read(&folder.path().join(edges), Some(&nodes)).map(|(dataset, _)| dataset.graph.edges()).unwrap_err()
+    };
+    let weights = error("e.csv", "n.csv");
+    assert!(
+        weights.contains("line 3") && weights.contains("2 cells of 3 rows hold none: --ignore weight"),
+        "{weights}"
+    );
+    let both = error("e2.csv", "n2.csv");
+    assert!(
+        both.contains("names 'q'") && both.contains("1 feature values are not finite, the first at node"),
+        "{both}"
+    );
+}
