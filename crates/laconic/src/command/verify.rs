@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use laconic_train::config::Stored;
-use laconic_train::run::verify::{TIMES_ROUNDING, Verification};
+use laconic_train::run::verify::{Difference, TIMES_ROUNDING, Verification};
 use laconic_train::{Members, verify};
 
 use super::train::RunFile;
@@ -46,24 +46,24 @@ fn describe(found: &Verification) -> String {
         "1 worker against {}, {} rounds a stage{epsilon}; relative differences of parameters:\n",
         found.workers, found.rounds
     );
-    let _ = writeln!(text, "  stage   {:<26} {:>8} {:>8}", "parameter", "by norm", "at most");
+    let is_of_each = found.differences.iter().any(|difference| difference.rounding.is_some());
+    let more = if is_of_each { "  of rounding" } else { "" };
+    let _ = writeln!(text, "  stage   {:<26} {:>8} {:>8}{more}", "parameter", "by norm", "at most");
     for difference in &found.differences {
-        let _ = writeln!(
-            text,
-            "  {:<7} {:<26} {:>8.2e} {:>8.2e}",
-            difference.stage, difference.name, difference.relative, difference.largest
-        );
+        let Difference { stage, name, relative, largest, rounding } = difference;
+        let rounding = rounding.map(|rounding| format!("     {rounding:>8.2e}")).unwrap_or_default();
+        let differs = if *relative > difference.bound(found.tolerance) { "  DIFFERS" } else { "" };
+        let _ = writeln!(text, "  {stage:<7} {name:<26} {relative:>8.2e} {largest:>8.2e}{rounding}{differs}");
     }
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
-    let agrees = if found.agrees() { "agrees" } else { "DIFFERS" };
+    let agrees = if found.agrees { "agrees" } else { "DIFFERS" };
     let of = if found.precision == Stored::Bf16 { " (rows are bf16)" } else { "" };
     let _ = write!(text, "largest {:.2e}, tolerance {:.0e}{of}: {agrees}; {ledger}", found.worst, found.tolerance);
-    let is_of_each = found.differences.iter().any(|difference| difference.rounding.is_some());
     if let Some(rounding) = found.rounding.filter(|_| is_of_each) {
         let _ = write!(
             text,
-            "\none worker on features whose last bit of 8 differs ends up to {rounding:.2e} from itself, and a \
-             parameter agrees within {TIMES_ROUNDING} times what it differs by there"
+            "\none worker on features whose last bit of 8 differs ends up to {rounding:.2e} from itself (of \
+             rounding): a parameter agrees within {TIMES_ROUNDING} times that"
         );
     } else if let Some(rounding) = found.rounding {
         let _ = write!(
@@ -72,7 +72,7 @@ fn describe(found: &Verification) -> String {
              {rounding:.2e} from itself; where that is more than a tenth of the tolerance, fewer rounds are compared"
         );
     }
-    if found.is_lossy && !found.agrees() {
+    if found.is_lossy && !found.agrees {
         let _ = write!(
             text,
             "\nworkers of this configuration do without something that one worker has, so it trains another model"
