@@ -56,6 +56,8 @@ impl Reader for Interchange {
         if !options.typed {
             about.relations.clear();
             about.node_types.clear();
+            // Columns of one type are 0 for nodes of others, and no scale of all nodes is theirs.
+            about.of_typed_tables = false;
         }
         let data = edge_data(&mut npz, (sources.len(), about.relations.len()), held.as_ref(), options)?;
         let undirected = npz.optional::<u8>("directed", 1)?.is_some_and(|array| array.values.first() == Some(&0));

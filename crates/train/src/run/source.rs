@@ -392,7 +392,11 @@ fn scale(
             let trains = |roles: &&[u8]| roles.iter().any(|roles| roles & Split::TRAIN != 0);
             let roles = roles.filter(trains);
             about.scale = prepare::standardise((features, &exact), roles, (&stays, &about.node_types), limits)?;
-            let of = if roles.is_some() { "training nodes" } else { "all nodes" };
+            let of = match (roles.is_some(), about.node_types.is_empty()) {
+                (false, _) => "all nodes",
+                (true, true) => "training nodes",
+                (true, false) => "training nodes of their type (all of its nodes where none trains)",
+            };
             let turn_off = "data.features = \"given\" leaves them as they are";
             let scaled = columns - left;
             vec![format!("{scaled} of {columns} feature columns are standardised over {of}; {turn_off}")]

@@ -164,6 +164,8 @@ fn numbers_of_tables_of_several_types_are_standardised_over_their_own_training_n
     }
     let converted = made(&npz, &["data.typed=true"]).dataset;
     assert_eq!((&converted.features, &converted.about), (&found.dataset.features, &found.dataset.about));
+    // Without types nobody could tell a column's own nodes.
+    assert!(made(&npz, &[]).dataset.about.scale.is_given());
     let given = made(&tables, &["data.features=given"]).dataset;
     assert!(given.about.scale.is_given() && given.features != found.dataset.features);
 }
