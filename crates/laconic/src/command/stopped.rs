@@ -31,8 +31,9 @@ impl Stopped {
         for (rank, process) in now {
             let (since, is_said) = self.since.entry(rank).or_insert((Instant::now(), false));
             if since.elapsed() >= PATIENCE && !std::mem::replace(is_said, true) {
-                let go_on = format!("the others wait for it, and `kill -CONT {process}` lets it go on");
-                told.say(format!("worker {rank}, process {process}, is stopped by a signal: {go_on}"));
+                told.say(format!(
+                    "worker {rank}, process {process}, is stopped by a signal; `kill -CONT {process}` lets it go on"
+                ));
             }
         }
     }

@@ -95,8 +95,9 @@ impl Earlier {
         let unheard = (!self.unheard.is_empty()).then(|| {
             let starts: Vec<String> = self.unheard.iter().map(u32::to_string).collect();
             format!(
-                "start {} of this run was killed before its trainers had said what they sent to each other: that is in \
-                 no figure of bytes here, and what one start would have sent (bytes.straight) is not known",
+                "this run was killed (start {}) before trainers had said what they sent to each other, or in a \
+                 simulated run at all: that is in no figure of bytes here, and what one start would have sent \
+                 (bytes.straight) is not known",
                 starts.join(", ")
             )
         });

@@ -9,6 +9,7 @@ pub mod launcher;
 mod mpi;
 mod options;
 pub mod other;
+mod panic;
 pub mod predict;
 mod process;
 mod processes;

@@ -6,7 +6,7 @@ use laconic_graph::dataset::{Ids, Labels};
 use laconic_graph::part::Part;
 use laconic_wire::{Metered, Transport, threads};
 
-use super::threads::panicked;
+use super::panic::panicked;
 use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;

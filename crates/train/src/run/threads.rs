@@ -10,6 +10,7 @@ use laconic_wire::{Transport, threads};
 use serde::{Deserialize, Serialize};
 
 use super::options::{Options, Outcome};
+use super::panic::panicked;
 use super::session::{Process, Session};
 use super::source::Source;
 use super::start::admit;
@@ -82,13 +83,6 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
         }
         gather(&reports, size, config.deadline().min(GRACE), (&stop, &give_up))
     })
-}
-
-/// What a worker that panicked said.
-pub(super) fn panicked(rank: u32, panic: &(dyn std::any::Any + Send)) -> TrainError {
-    let said = panic.downcast_ref::<String>().cloned();
-    let message = said.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
-    TrainError::Panicked { rank, message }
 }
 
 /// Waits for all workers. After a first failure the others get some time to end by themselves, so that their errors say

@@ -117,11 +117,11 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
     let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
-        if !run_recorder.writes_ledgers() {
-            run_recorder.open_ledgers(out, start)?;
+        if !run_recorder.ledgers.are_written() {
+            run_recorder.ledgers.open(out, (start, setup.parts.len() + 1))?;
         }
         // What is still in memory.
-        run_recorder.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
+        run_recorder.ledgers.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
     }
     let word = word(setup, &run_recorder, ending)?;
     let trained = run_recorder.trained(ending == Some(Ending::Stopped))?;

@@ -7,7 +7,6 @@ use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Rank, Transport, threads};
 
 use super::local_trainers::LoneWorker;
-use super::on_threads::end_at_changed_file;
 use super::server::AGGREGATOR;
 use super::{Evaluated, Setup};
 use crate::error::{Result, TrainError};
@@ -115,4 +114,11 @@ pub(super) fn spawn<'scope, 'env>(
         evaluated.inspect_err(|error| end_at_changed_file(setup, error))
     });
     thread.map_err(|source| TrainError::io("thread of an evaluator", source))
+}
+
+/// Ends the run of this process where one of its threads has seen that a file changes which they read.
+pub(super) fn end_at_changed_file(setup: &Setup, error: &TrainError) {
+    if error.is_wrong_file() {
+        setup.give_up.set();
+    }
 }

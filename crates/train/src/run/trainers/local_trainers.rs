@@ -211,7 +211,7 @@ fn at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R> + Sync
         let working = items.into_iter().map(spawn).collect::<std::io::Result<Vec<_>>>();
         let working = working.map_err(|source| TrainError::io("thread of a trainer", source))?;
         let join = |(index, thread): (usize, std::thread::ScopedJoinHandle<'_, Result<R>>)| {
-            thread.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(index as u32 + 1, panic.as_ref())))
+            thread.join().unwrap_or_else(|panic| Err(crate::run::panic::panicked(index as u32 + 1, panic.as_ref())))
         };
         working.into_iter().enumerate().map(join).collect()
     })

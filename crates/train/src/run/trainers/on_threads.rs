@@ -7,7 +7,7 @@ use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::client::TrainerClient;
 use super::close::{Closing, Traffic, close};
-use super::evaluators::{self, AtAggregator, Evaluator};
+use super::evaluators::{self, AtAggregator, Evaluator, end_at_changed_file};
 use super::local_trainers::{LoneWorker, after, exchanges, meeting};
 use super::server::{AGGREGATOR, AggregatorServer};
 use super::{Data, Opened, Setup};
@@ -17,7 +17,7 @@ use crate::fit::local::{LocalTrainer, MeansJudge};
 use crate::fit::trainer::StageRun;
 use crate::record::observer::Stand;
 use crate::run::options::Outcome;
-use crate::run::threads::panicked;
+use crate::run::panic::panicked;
 
 /// A trainer's life: every stage as long as the aggregator says, beside an evaluator of means where it has one.
 ///
@@ -97,7 +97,7 @@ pub(super) fn preside(
     let transport = Metered::new(transport).behind(setup.config.policy.door()?);
     let mut server = AggregatorServer::new(transport, setup.give_up.clone());
     if let Some(out) = &setup.process.out {
-        opened.run_recorder.open_ledgers(out, opened.start)?;
+        opened.run_recorder.ledgers.open(out, (opened.start, setup.parts.len() + 1))?;
     }
     let mut lone = judge.start(setup)?;
     let stages = setup.plan.stages.clone();
@@ -269,13 +269,6 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     let end = opened.run_recorder.before;
     let traffic = Traffic::of_server(&server, &exchanged).with_evaluations(&evaluations);
     close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
-}
-
-/// Ends the run of this process where one of its threads has seen that a file changes which they read.
-pub(super) fn end_at_changed_file(setup: &Setup, error: &TrainError) {
-    if error.is_wrong_file() {
-        setup.give_up.set();
-    }
 }
 
 /// What a trainer failed by, where the aggregator's error follows from it.

@@ -1,14 +1,15 @@
 //! The aggregator's run recorder: what it writes down, and what it remembers to sum up in the end.
 
 mod lanes;
+mod ledgers;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use laconic_wire::{Count, Entry, PerKind, Rank};
+use laconic_wire::{Count, PerKind};
 
+use self::ledgers::Ledgers;
 use crate::averaging::lane::Span;
 use crate::averaging::{Kept, Leave, Model, Noted, Reached, Watch};
 use crate::config::MeansEvaluator;
@@ -18,7 +19,6 @@ use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
 use crate::fit::stages::Trained;
 use crate::plan::Plan;
-use crate::record::ledger::PartFile;
 use crate::record::observer::Stand;
 use crate::record::recorder::FolderRecorder;
 use crate::record::trainers::{AveragingSummary, Curve, TrainerSummary};
@@ -73,12 +73,8 @@ pub(super) struct RunRecorder {
     notes: Vec<String>,
     /// Steps of each trainer that have entered means of finished stages.
     entered: Vec<u64>,
-    /// By rank the file of its ledger.
-    rows: Vec<PartFile>,
-    /// What of that belongs to means that are written down, by kind; nothing where stages count their means anew.
-    known: PerKind<Count>,
-    /// The same of means to come, by their number.
-    ahead: BTreeMap<u32, PerKind<Count>>,
+    /// What everybody has sent, as it is written down.
+    pub ledgers: Ledgers,
 }
 
 /// More notes than that are said, and not kept for the summary.
@@ -96,6 +92,7 @@ impl RunRecorder {
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
         let (sent_before, lanes) = (recorder.bytes_before(), vec![Vec::new(); parts.len()]);
+        let ledgers = Ledgers::new(plan.stages.len() == 1);
         let mut run_recorder = RunRecorder {
             plan,
             recorder,
@@ -123,9 +120,7 @@ impl RunRecorder {
             goes_unjudged: false,
             notes: Vec::new(),
             entered: Vec::new(),
-            rows: Vec::new(),
-            known: PerKind::default(),
-            ahead: BTreeMap::new(),
+            ledgers,
         };
         earlier.iter().for_each(|report| run_recorder.recall(report));
         run_recorder
@@ -217,7 +212,7 @@ impl RunRecorder {
     /// # Errors
     /// If the checkpoint is of another model, or the operating system refuses.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<()> {
-        self.known = snapshot.bytes;
+        self.ledgers.known = snapshot.bytes;
         snapshot.restore(&mut self.progress)?;
         let done = self.rounds_before + self.progress.done;
         let Some(averaged) = &mut self.progress.averaged else { return Ok(()) };
@@ -317,12 +312,9 @@ impl RunRecorder {
         if let Some(averaged) = &mut self.progress.averaged {
             averaged.unwritten = self.unwritten.iter().map(|(report, _)| report.clone()).collect();
         }
-        let later = self.ahead.split_off(&self.progress.done.saturating_add(1));
-        for of_mean in std::mem::replace(&mut self.ahead, later).values() {
-            of_mean.iter().for_each(|(kind, count)| self.known[kind] += *count);
-        }
+        self.ledgers.enter_until(self.progress.done);
         let (stage, finished) = (self.finished.len(), self.finished.clone());
-        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), self.known))
+        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), self.ledgers.known))
     }
 
     /// Steps of a trainer that have entered means.
@@ -358,34 +350,6 @@ impl RunRecorder {
         }
     }
 
-    /// Whether accounts are written down rather than kept.
-    pub fn writes_ledgers(&self) -> bool {
-        !self.rows.is_empty()
-    }
-
-    /// Writes down what each rank has sent.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn append(&mut self, sent: impl Iterator<Item = BTreeMap<Entry, Count>>) -> Result<()> {
-        let is_known = self.plan.stages.len() == 1;
-        self.rows.iter_mut().zip(sent).try_for_each(|(rows, accounts)| {
-            let known = accounts.iter().filter(|_| is_known);
-            known.for_each(|(entry, count)| self.ahead.entry(entry.round).or_default()[entry.kind] += *count);
-            rows.append(accounts)
-        })
-    }
-
-    /// Opens the files that accounts are written into.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn open_ledgers(&mut self, out: &Path, start: u32) -> Result<()> {
-        self.rows =
-            Rank::all(self.parts.len() + 1).map(|rank| PartFile::open(out, rank, start)).collect::<Result<_>>()?;
-        Ok(())
-    }
-
     /// Gives a sign of life, in a stage.
     pub fn stands(&mut self) {
         self.recorder.observer().stands(if self.has_begun { Stand::Leads } else { Stand::Gathers });
@@ -410,6 +374,7 @@ impl Watch<Evaluated> for RunRecorder {
 
     fn kept(&mut self, now: Duration, kept: &Kept, sent: u64) -> Result<()> {
         let Kept { mean, elapsed, steps, .. } = kept;
+        self.ledgers.has_taken = true;
         self.progress.done = mean.number;
         self.progress.parameters.copy_from_slice(&mean.model);
         let members: Vec<u32> = mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect();

@@ -164,9 +164,11 @@ impl AggregatorServer {
     /// # Errors
     /// If the operating system refuses.
     pub fn write_down(&mut self, run_recorder: &mut RunRecorder) -> Result<()> {
-        if run_recorder.writes_ledgers() {
+        if run_recorder.ledgers.are_written() {
             let [sent, _] = self.transport.take_accounts();
-            run_recorder.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
+            run_recorder
+                .ledgers
+                .append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
         }
         Ok(())
     }
@@ -273,8 +275,7 @@ impl AggregatorServer {
             // Nothing was chosen where the stage has failed: then the judge waits for nobody.
             drop(choose);
             // A judge that has panicked is why the stage has no verdicts.
-            let judged =
-                judging.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(0, panic.as_ref())))?;
+            let judged = judging.join().unwrap_or_else(|panic| Err(crate::run::panic::panicked(0, panic.as_ref())))?;
             led.map(|ending| (ending, judged))
         })
     }

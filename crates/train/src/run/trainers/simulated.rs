@@ -19,7 +19,7 @@ use crate::fit::local::{LocalTrainer, MeansJudge};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::run::options::Outcome;
-use crate::run::threads::panicked;
+use crate::run::panic::panicked;
 
 /// How fast a trainer steps where nothing is said.
 const SPEED: f64 = 1.0;
