@@ -4,6 +4,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use laconic_train::config::DataConfig;
+use laconic_train::run::source::is_part_folder;
+
 /// The part of this time after which a line that is due may still be on its way from whoever else says lines.
 const GRACE: f64 = 0.1;
 
@@ -81,6 +84,16 @@ impl Waiting {
     pub fn end(self) {
         drop(self.0);
     }
+}
+
+/// What is done with the data before a run starts.
+pub fn reading(data: &DataConfig) -> String {
+    let what = match data.part {
+        Some(part) => format!("opening part {part} of"),
+        None if is_part_folder(&data.path) => "opening the parts in".to_owned(),
+        None => "reading and cutting".to_owned(),
+    };
+    format!("{what} {}", data.path.display())
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! A folder of parts from a graph that is never in memory.
 
-use std::path::Path;
-
 use super::deal::Dealt;
 use super::finish::Nodes;
+use super::job::Job;
 use super::need::{Need, PER_EDGE};
 use super::passes::Passes;
 use super::rows::{Degrees, RowFiles};
@@ -13,33 +12,12 @@ use crate::dataset::{Labels, Split};
 use crate::digest::digest_of_assignment;
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Provenance};
-use crate::partition::{PartitionOptions, Partitioner, PartitionerKind, Quality, Reads, RowsInput};
-use crate::read::passes::{Input, fingerprint};
+use crate::partition::{Partitioner, Quality, Reads, RowsInput};
 use crate::skew::{LabelCounts, LabelSkew};
 use crate::source::RowSource;
 
 /// Bytes on the disk for each edge, before parts are written: in a bucket, sorted there, and distributed.
 const SPILLED: u64 = 16;
-
-/// What is to be cut, how, and where the parts go.
-pub struct Job<'a> {
-    /// The graph that is to be cut.
-    pub data: &'a dyn Input,
-    /// Whether edges that lead one way get their other direction, and whether those from a node to itself stay.
-    pub how: BuildOptions,
-    /// Who owns which node.
-    pub partitioner: (&'static PartitionerKind, &'a PartitionOptions),
-    /// How many parts.
-    pub parts: u32,
-    /// The seed of all that the partitioner draws.
-    pub seed: u64,
-    /// The bytes of memory that may be taken.
-    pub memory: u64,
-    /// The folder to be, and whether it may take the place of another folder of parts.
-    pub out: (&'a Path, bool),
-    /// Is told what is being done.
-    pub tell: &'a dyn Fn(&str),
-}
 
 /// What a cut comes to.
 pub struct Cut {
@@ -49,21 +27,6 @@ pub struct Cut {
     pub labels: Option<LabelSkew>,
     /// The bytes of memory that were said to be needed.
     pub memory: u64,
-}
-
-impl Job<'_> {
-    /// How edges are meant: where each is there once for both directions, both are.
-    pub(super) fn how(&self) -> BuildOptions {
-        BuildOptions { symmetrise: self.how.symmetrise || !self.data.is_directed(), ..self.how }
-    }
-
-    /// What an unfinished cut is compared by: another one would be of something else.
-    pub(super) fn what(&self) -> Result<String> {
-        let (kind, options) = self.partitioner;
-        let how = (self.how(), kind.name, options, self.parts, self.seed);
-        let file = options.file.as_deref().map_or(Ok(String::new()), fingerprint)?;
-        Ok(format!("{how:?}\n{}{file}", self.data.fingerprint()?))
-    }
 }
 
 /// Cuts. Whatever is finished when the process ends is not done again by the next call with the same job.

@@ -1,16 +1,13 @@
 //! Rows and features go to the files of their parts.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
 use super::append::{Appending, BUFFERS};
 use super::rows::RowFiles;
 use super::state;
-use super::written::Written;
+use super::written::{Written, read};
 use crate::error::{GraphError, Result};
 use crate::read::passes::Input;
 
@@ -160,14 +157,4 @@ impl Dealt {
             let _ = std::fs::remove_file(self.file(kind, part));
         }
     }
-}
-
-/// All values of a file.
-pub(super) fn read<T: Pod>(path: &Path) -> Result<Vec<T>> {
-    let io = |source| GraphError::io(path, source);
-    let mut file = File::open(path).map_err(io)?;
-    let bytes = file.metadata().map_err(io)?.len() as usize;
-    let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
-    file.read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(io)?;
-    Ok(values)
 }

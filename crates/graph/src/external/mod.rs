@@ -12,6 +12,7 @@ mod cut;
 mod deal;
 mod digest;
 mod finish;
+mod job;
 mod need;
 mod passes;
 mod rows;
@@ -19,7 +20,8 @@ mod state;
 mod work;
 mod written;
 
-pub use cut::{Cut, Job, cut};
+pub use cut::{Cut, cut};
+pub use job::Job;
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::cut::Job;
 use super::deal::Dealt;
 use super::digest::digest;
 use super::finish::{Nodes, count, part};
+use super::job::Job;
 use super::rows::RowFiles;
 use super::state;
 use super::written::{read_numbers, write_numbers};

@@ -6,9 +6,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 use blake3::Hasher;
+use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
-use super::deal::read;
 use crate::aside::write_aside;
 use crate::error::{GraphError, Result};
 
@@ -84,6 +84,16 @@ pub(super) fn read_numbers(path: &Path) -> Result<Option<Vec<u32>>> {
     let checksum = numbers.split_off(count);
     let found = blake3::hash(bytemuck::cast_slice(&numbers));
     Ok((found.as_bytes()[..] == *bytemuck::cast_slice::<u32, u8>(&checksum)).then_some(numbers))
+}
+
+/// All values of a file.
+pub(super) fn read<T: Pod>(path: &Path) -> Result<Vec<T>> {
+    let io = |source| GraphError::io(path, source);
+    let mut file = File::open(path).map_err(io)?;
+    let bytes = file.metadata().map_err(io)?.len() as usize;
+    let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
+    file.read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(io)?;
+    Ok(values)
 }
 
 #[cfg(test)]

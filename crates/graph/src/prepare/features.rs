@@ -1,12 +1,11 @@
 //! Features on one scale.
 
-use super::rows::Rows;
+use super::rows::{Own, Rows};
 use crate::about::{About, NodeType, Reading, Scale};
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::{Exact, ExactColumn, Wide};
 use crate::limits::Limits;
-use crate::node_types::types_of;
 use std::ops::Range;
 
 /// Divides each row by its sum, as papers do with bags of words; `exact` has columns of these features as they are.
@@ -81,46 +80,6 @@ pub fn standardise(
     }
     shift(&mut rows, (exact, &own), (&means, &rests, &deviations));
     Ok(Scale::Standardised { means, deviations, rests, by_type: !own.of_row.is_empty() })
-}
-
-/// Which columns are a node's own: those of its type where there are types, else all.
-pub(super) struct Own {
-    /// The type of each row; none without types.
-    pub of_row: Vec<u16>,
-    /// Where the columns of each type begin, and where the last ones end.
-    starts: Vec<usize>,
-}
-
-impl Own {
-    fn of(features: &Features, types: &[NodeType]) -> Own {
-        let of_row = types_of(features, types).unwrap_or_default();
-        let ends = types.iter().scan(0, |end, kind| {
-            *end += kind.columns;
-            Some(*end)
-        });
-        Own { of_row, starts: [0].into_iter().chain(ends).collect() }
-    }
-
-    pub fn columns(&self, row: usize, all: usize) -> Range<usize> {
-        match self.of_row.get(row) {
-            Some(&kind) => self.starts[usize::from(kind)]..self.starts[usize::from(kind) + 1],
-            None => 0..all,
-        }
-    }
-
-    /// Whether a column says of which type a node is.
-    fn is_flag(&self, column: usize) -> bool {
-        !self.of_row.is_empty() && self.starts[1..].contains(&(column + 1))
-    }
-
-    /// Which rows count: those that train, and all of a type of which none does, as long as some row trains.
-    fn counted<'a>(&'a self, trains: &'a dyn Fn(usize) -> bool, rows: usize) -> impl Fn(usize) -> bool + 'a {
-        let mut learns = vec![false; self.starts.len()];
-        let training = self.of_row.iter().enumerate().filter(|(row, _)| trains(*row));
-        training.for_each(|(_, &kind)| learns[usize::from(kind)] = true);
-        let any = (0..rows).any(trains);
-        move |row| trains(row) || any && self.of_row.get(row).is_some_and(|&kind| !learns[usize::from(kind)])
-    }
 }
 
 /// Mean and deviation of each column over the rows that count for it, the latter 1 where all are equal.

@@ -102,8 +102,8 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
     (
         &["npy"],
         "an array of NumPy's by itself",
-        "of a matrix of adjacency scipy.sparse.save_npz(\"graph.npz\", scipy.sparse.csr_matrix(numpy.load(FILE))) writes \
-         what is read here, of a list of edges numpy.savez(\"graph.npz\", edge_index=numpy.load(FILE).T)",
+        "of a matrix of adjacency scipy.sparse.save_npz(\"graph.npz\", scipy.sparse.csr_matrix(numpy.load(FILE))) \
+         writes what is read here, of a list of edges numpy.savez(\"graph.npz\", edge_index=numpy.load(FILE).T)",
     ),
     (
         &["gr"],
@@ -192,8 +192,8 @@ fn of_cells(path: &Path) -> Option<String> {
     let has = |name: &str| names.iter().any(|other| other.trim_end_matches(".gz") == name);
     (has("matrix.mtx") && has("barcodes.tsv")).then(|| {
         "counts of genes in cells (10x Genomics), which are no edges: a = scanpy.read_10x_mtx(FOLDER); \
-         scanpy.pp.neighbors(a); save(a, \"graph.npz\") of examples/savers/from_h5ad.py writes the graph of the nearest \
-         cells"
+         scanpy.pp.neighbors(a); save(a, \"graph.npz\") of examples/savers/from_h5ad.py writes the graph of the \
+         nearest cells"
             .to_owned()
     })
 }

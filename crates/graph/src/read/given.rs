@@ -1,8 +1,7 @@
 //! Pairs that an interchange npz gives as no edges, to judge edges against that are held out.
 
 use super::arrays::{Array, Npz};
-use super::held::{Held, Listed};
-use super::interchange::edge_index;
+use super::held::{Held, Listed, edge_index};
 use crate::error::Result;
 use crate::given::{GivenNegatives, GivenPairs};
 use crate::limits::Limits;

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::arrays::{Array, Npz};
-use super::interchange::edge_index;
 use crate::edges::EdgeData;
 use crate::error::Result;
 use crate::limits::Limits;
@@ -176,4 +175,14 @@ impl Held {
         }
         Ok(())
     }
+}
+
+/// Row 0 and row 1 of an array like `edge_index`.
+pub(super) fn edge_index(npz: &mut Npz, name: &str, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+    let Array { shape, values: mut sources } = npz.read::<u32>(name, limits.edges_max.saturating_mul(2))?;
+    if shape.len() != 2 || shape[0] != 2 {
+        return Err(npz.error(name, format!("expected the shape [2, edges], found {shape:?}")));
+    }
+    let targets = sources.split_off(shape[1]);
+    Ok((sources, targets))
 }

@@ -13,7 +13,7 @@
 
 use super::arrays::{Array, Npz};
 use super::given;
-use super::held::{self, Held, Listed};
+use super::held::{self, Held, Listed, edge_index};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
@@ -173,16 +173,6 @@ pub(super) fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
     let features = npz.texts("feature_names", limits.columns_max)?.unwrap_or_default();
     let relations = npz.texts("relation_names", Relations::MOST as u64)?.unwrap_or_default();
     Ok(About { classes, relations, features, ..About::default() })
-}
-
-/// Row 0 and row 1 of an array like `edge_index`.
-pub(super) fn edge_index(npz: &mut Npz, name: &str, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
-    let Array { shape, values: mut sources } = npz.read::<u32>(name, limits.edges_max.saturating_mul(2))?;
-    if shape.len() != 2 || shape[0] != 2 {
-        return Err(npz.error(name, format!("expected the shape [2, edges], found {shape:?}")));
-    }
-    let targets = sources.split_off(shape[1]);
-    Ok((sources, targets))
 }
 
 /// `num_nodes`, or without it one more than the largest node of an edge, `in_edges`, or as many as features or labels

@@ -6,7 +6,7 @@
 
 use super::arrays::Npz;
 use super::features::DenseArray;
-use super::interchange::edge_index;
+use super::held::edge_index;
 use super::ogb::{has_inverse_edges, read_splits};
 use super::{ReadOptions, Reader, dataset_name, labels};
 use crate::about::About;

@@ -1,5 +1,5 @@
-//! Folders of a knowledge graph's triples with their splits: `train.txt`, `valid.txt` and `test.txt` (or tsv, or no ending) of the
-//! lines head, relation, tail, with tabs between them, as FB15k-237 and WN18RR come.
+//! Folders of a knowledge graph's triples with their splits: `train.txt`, `valid.txt` and `test.txt` (or tsv, or no
+//! ending) of the lines head, relation, tail, with tabs between them, as FB15k-237 and WN18RR come.
 //!
 //! Each triple is an edge from its head to its tail; relations are told apart. Those of `valid` and `test` are held out
 //! to be predicted. Entities and relations are in the order of their first appearance.

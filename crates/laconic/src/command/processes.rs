@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::child::{Child, Failure, LOOK_EVERY, answer_parent, task_of_parent};
 use super::signals::Signals;
 use super::stopped::Stopped;
-use super::train::reading;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::waiting::Waiting;
+use crate::waiting::reading;
 
 /// The command that a worker is started with; no user needs it.
 pub const COMMAND: &str = "worker";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use laconic_train::config::{DataConfig, TransportKind};
+use laconic_train::config::TransportKind;
 use laconic_train::run::Data;
 use laconic_train::run::launcher::{Launcher, Started};
 use laconic_train::run::source::is_part_folder;
@@ -17,7 +17,7 @@ use super::processes::{self, Task};
 use super::signals::{STOPPED, Signals};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, reading};
 
 /// Arguments of every command that reads a configuration.
 #[derive(Args)]
@@ -204,16 +204,6 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     };
     output.result(describe(&summary, out), &summary)?;
     Ok(if summary.interrupted { STOPPED } else { 0 })
-}
-
-/// What is done with the data before a run starts.
-pub fn reading(data: &DataConfig) -> String {
-    let what = match data.part {
-        Some(part) => format!("opening part {part} of"),
-        None if is_part_folder(&data.path) => "opening the parts in".to_owned(),
-        None => "reading and cutting".to_owned(),
-    };
-    format!("{what} {}", data.path.display())
 }
 
 #[cfg(feature = "mpi")]

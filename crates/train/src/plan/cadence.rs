@@ -2,8 +2,10 @@
 
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
-use super::ROUNDS_MAX;
 use crate::config::Config;
+
+/// Rounds of a stage at most: logs and ledgers have rows for each, and predictions may walk through all.
+pub(crate) const ROUNDS_MAX: usize = 1_000_000;
 
 /// The rounds in which something happens besides a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use laconic_graph::partition::{Objective, RULES, clusterers};
 use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
+use super::cadence::ROUNDS_MAX;
 use super::links::LinkPlan;
 use super::members::Members;
 use super::trainers::TrainersPlan;
@@ -12,9 +13,6 @@ use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, Pace, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
-
-/// Rounds of a stage at most: logs and ledgers have rows for each, and predictions may walk through all.
-pub(crate) const ROUNDS_MAX: usize = 1_000_000;
 
 fn positive(key: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {

@@ -37,7 +37,7 @@ use crate::selection::{Scope, Selection};
 use batching::Batching;
 
 pub use cadence::Cadence;
-pub(crate) use check::ROUNDS_MAX;
+pub(crate) use cadence::ROUNDS_MAX;
 pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
 pub use narrow::Reader;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_train::record::aside::write_aside;
 
-use super::outcome::{Comparison, Line};
+use super::outcome::Comparison;
 use super::paper;
 
 /// Writes `compare.csv`, `compare.md` and `compare.tex`.
@@ -75,16 +75,6 @@ fn quoted(field: &str) -> String {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
         field.to_owned()
-    }
-}
-
-/// The outcome of a method's test in a few letters.
-pub fn p(line: &Line) -> String {
-    match &line.against {
-        None => String::new(),
-        Some(against) if against.is_too_small() => "n too small".to_owned(),
-        Some(against) if against.p < 0.0005 => "< 0.001".to_owned(),
-        Some(against) => format!("{:.3}", against.p),
     }
 }
 

@@ -24,16 +24,17 @@ use laconic_graph::part::Part;
 use laconic_train::record::claim::Lock;
 use laconic_train::{Config, Plan, TrainError};
 
-pub use files::p;
 pub use matrix::methods_of_papers;
 pub use outcome::Comparison;
+pub use outcome::p;
 
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};
-use super::train::{RunFile, reading, refuse_several_processes};
+use super::train::{RunFile, refuse_several_processes};
 use crate::bytes::{human_bytes, plural};
 use crate::output::Output;
 use crate::recorded::Recorded;
+use crate::waiting::reading;
 use alone::Task;
 use matrix::{Matrix, Method, Wishes, bare};
 use outcome::Graph;

@@ -486,3 +486,13 @@ fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = numbers.len();
     (count > 0).then(|| numbers.sum::<f64>() / count as f64)
 }
+
+/// The outcome of a method's test in a few letters.
+pub fn p(line: &Line) -> String {
+    match &line.against {
+        None => String::new(),
+        Some(against) if against.is_too_small() => "n too small".to_owned(),
+        Some(against) if against.p < 0.0005 => "< 0.001".to_owned(),
+        Some(against) => format!("{:.3}", against.p),
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::files::p;
+use super::outcome::p;
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::{plural, separated};
 use crate::visible::markdown as markdown_text;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::files::p;
+use super::outcome::p;
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::{human_bytes, plural};
 

@@ -19,9 +19,10 @@ use laconic_wire::{Carrier, Count, DenyList, EAGER, Kind, LINKS, Ledger, LinkSha
 use serde::Serialize;
 
 use super::data::refuse_occupied;
-use super::train::{RunFile, reading};
+use super::train::RunFile;
 use crate::bytes::human_bytes;
 use crate::output::Output;
+use crate::waiting::reading;
 
 /// Arguments of `plan`.
 #[derive(Args)]
