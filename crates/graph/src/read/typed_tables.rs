@@ -148,8 +148,10 @@ fn refuse_unread(path: &Path, options: &ReadOptions) -> Result<()> {
     if options.nodes.is_some() {
         return refuse("data.nodes_path (--nodes)", "the node tables are those in the folder nodes");
     }
-    if options.cells.missing != Missing::Error {
-        return refuse("data.missing (--missing)", "the cells of tables of several types cannot be filled");
+    if options.cells.missing == Missing::Mean {
+        let why = "nobody knows yet who trains while tables of several types are put together; --missing zero fills \
+                   and marks their cells";
+        return refuse("data.missing = \"mean\" (--missing mean)", why);
     }
     Ok(())
 }

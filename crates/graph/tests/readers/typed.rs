@@ -2,7 +2,7 @@
 
 use crate::fixtures::{self, Content, Fixture, int32, uint8};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
-use laconic_graph::read::{ReadOptions, read};
+use laconic_graph::read::{Cells, Missing, ReadOptions, read};
 
 fn read_with(fixture: &Fixture, change: impl Fn(&mut ReadOptions)) -> laconic_graph::error::Result<Dataset> {
     let folder = tempfile::tempdir().unwrap();
@@ -51,6 +51,34 @@ fn folders_with_a_table_a_type_read() {
     assert_eq!(got.about.classes, ["banned", "ok"]);
     assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![-1, -1, 1, 0] });
     assert_eq!(got.splits[0].roles, [0, 0, Split::TRAIN, Split::VAL]);
+}
+
+/// A cell without a value is 0 in its column and marked beside it, for nodes of its type alone.
+#[test]
+fn missing_cells_of_a_table_a_type_are_zero_and_marked_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("nodes/item.csv", "id,price\n7,1.5\n9,\n"),
+        ("nodes/person.csv", "id,age\nann,30\nbob,40\n"),
+        ("edges/person__buys__item.csv", "source,target\nann,7\nbob,9\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let with = |missing: Missing| {
+        let cells = Cells { missing, ..Cells::default() };
+        read(folder.path(), &ReadOptions { cells, ..ReadOptions::default() })
+    };
+    let asked = with(Missing::Error).unwrap_err().to_string();
+    assert!(asked.contains("item.csv") && asked.contains("1 of 2 cells have no value"), "{asked}");
+    let mean = with(Missing::Mean).unwrap_err().to_string();
+    assert!(mean.contains("--missing zero fills and marks"), "{mean}");
+    let got = with(Missing::Zero).unwrap();
+    assert_eq!(got.about.features, ["item.price", "item.price missing", "item", "person.age", "person"]);
+    let (offsets, indices) = (vec![0, 2, 4, 6, 8], vec![0, 2, 1, 2, 3, 4, 3, 4]);
+    let values = vec![1.5, 1.0, 1.0, 1.0, 30.0, 1.0, 40.0, 1.0];
+    assert_eq!(got.features, Features::Sparse { columns: 5, offsets, indices, values });
 }
 
 #[test]
