@@ -111,7 +111,11 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
         "sed -n 's/^a //p' FILE > graph.txt keeps the lines of edges: source, target, weight",
     ),
     (&["lgf", "lgr"], "a graph of LEMON's", "write its @arcs as a table (.csv: source, target, weight)"),
-    (&["zip", "tar", "tgz", "7z", "rar"], "an archive", "unpack it, and name the file or folder that comes out"),
+    (
+        &["zip", "tar", "tgz", "7z", "rar"],
+        "an archive",
+        "unpack it, and name the file or folder that comes out (one of NumPy's arrays has to be called .npz)",
+    ),
     (&["bz2", "xz", "zst", "lz4"], "a packed file", "unpack it, or pack it with gzip"),
 ];
 

@@ -160,12 +160,13 @@ fn is_of_two(path: &Path) -> bool {
 
 /// A text file: by its ending, Dask's `0.part`, or Hadoop's `part-00000`.
 fn is_text(path: &Path) -> bool {
-    let is_hadoops = |name: &str| {
-        let number = name.strip_prefix("part-").map(|rest| rest.trim_start_matches(['m', 'r', '-']));
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let is_known = ["csv", "tsv", "txt", "part"].contains(&extension(path).as_str());
-    (is_known || is_hadoops(&name(path))) && path.is_file()
+    let name = name(path);
+    let of_dask = name.strip_suffix(".part");
+    let of_hadoop = name.strip_prefix("part-").map(|rest| rest.trim_start_matches(['m', 'r', '-']));
+    // `edges.csv.part` is a download that has not ended.
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = ["csv", "tsv", "txt"].contains(&extension(path).as_str());
+    (is_known || of_dask.or(of_hadoop).is_some_and(is_number)) && path.is_file()
 }
 
 /// Whether the files in a folder are parts of one text table: nothing but text, all of whose names have numbers and

@@ -13,7 +13,8 @@ fn read(edges: &Path, nodes: Option<&Path>) -> Result<(Dataset, Vec<String>), St
     Ok((dataset, roles.warnings().collect()))
 }
 
-fn written(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
+/// A folder of files by their names.
+pub fn written(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
         let path = folder.path().join(name);

@@ -1,20 +1,11 @@
 //! Folders as engines and archives lay them out, and files whose names do not say what they are.
 
+use crate::asked::written;
 use crate::fixtures::npy;
 use crate::parquets::{Leaf, file};
 use laconic_graph::dataset::Dataset;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 use std::path::Path;
-
-fn written(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in files {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
-    }
-    folder
-}
 
 fn read(path: &Path) -> Result<Dataset, String> {
     read_with_roles(path, &ReadOptions::default()).map(|found| found.0).map_err(|error| error.to_string())
