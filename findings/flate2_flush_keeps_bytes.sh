@@ -34,8 +34,8 @@ RUST
 say() {
     printf '[package]\nname = "flush"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n%s\n' "$2" > "$folder/Cargo.toml"
     rm -f "$folder/Cargo.lock"
-    (cd "$folder" && cargo build --quiet --release)
-    seen=$("$folder/target/release/flush")
+    cargo install --quiet --force --path "$folder" --root "$folder"
+    seen=$("$folder/bin/flush")
     echo "$1: $seen"
     [ "$seen" = "$3" ] || { echo "expected: $3"; exit 1; }
 }
