@@ -171,8 +171,7 @@ pub fn verify(
             if found.agrees || !is_drowned || epochs <= 1 {
                 break;
             }
-        }
-        if !is_held_against_rounding {
+        } else {
             let rounding = pair.rounding(&one)?;
             found.rounding = Some(rounding);
             if rounding <= ROUNDING * tolerance || epochs <= 1 {
