@@ -403,8 +403,9 @@ impl Leading<'_> {
             Action::Keep(kept) => {
                 let sent =
                     self.server.transport.sent().total().framed + self.server.transport.received().total().framed;
-                self.run_recorder.kept(began.elapsed(), &kept, sent)?;
+                // A checkpoint knows what is listed when it is written.
                 self.server.write_down(self.run_recorder)?;
+                self.run_recorder.kept(began.elapsed(), &kept, sent)?;
             }
             Action::Judge(number, model) => {
                 if matches!(self.terms.interval, Pace::Time(_)) {
