@@ -343,7 +343,11 @@ impl Watch<'_> {
         self.warned &= silence > deadline;
         let is_silent = takes_means && silence > SILENCE || self.stopped.time(0) > SILENCE;
         if wants_an_end && is_silent && !std::mem::replace(&mut self.said_that_it_was_asked, true) {
-            let left = patience.saturating_sub(silence).as_secs_f64();
+            let left = match takes_means {
+                true => patience.saturating_sub(silence),
+                false => deadline.saturating_sub(self.stopped.time(0)),
+            };
+            let left = left.as_secs_f64();
             self.told.say(format!(
                 "{who}, was asked to stop after this mean, and has given no sign of life for {seconds:.0} s; the run \
                  ends without it in {left:.0} s, or at once by another Ctrl-C"
