@@ -281,30 +281,6 @@ fn said(
     )
 }
 
-/// How many whole numbers are ids at both ends.
-pub fn shared(ends: &[IdColumn]) -> usize {
-    let [IdColumn::Integers(a), IdColumn::Integers(b)] = ends else { return 0 };
-    let of_a: HashSet<i64> = a.iter().copied().collect();
-    b.iter().copied().collect::<HashSet<i64>>().intersection(&of_a).count()
-}
-
-/// The largest ids at both ends, where each end counts from its first id on without many gaps, and one much further
-/// than the other: these may be numbers of different things.
-pub fn two_counts(ends: &[IdColumn]) -> Option<[i64; 2]> {
-    const ROWS_MIN: usize = 20;
-    let [IdColumn::Integers(a), IdColumn::Integers(b)] = ends else { return None };
-    let last = |ids: &[i64]| {
-        let (least, most) = (*ids.iter().min()?, *ids.iter().max()?);
-        let span = usize::try_from(most).ok().filter(|&most| (0..=1).contains(&least) && most <= ids.len())?;
-        let mut there = vec![false; span + 1];
-        ids.iter().for_each(|&id| there[id as usize] = true);
-        let distinct = there.iter().filter(|&&there| there).count();
-        (10 * distinct >= 9 * span && distinct > 2).then_some(most)
-    };
-    let (a_last, b_last) = (last(a)?, last(b)?);
-    (a.len() >= ROWS_MIN && 10 * a_last.abs_diff(b_last) > a_last.max(b_last) as u64).then_some([a_last, b_last])
-}
-
 /// The first two rows of one edge, and how many rows repeat one; where both directions are made, in either.
 pub fn repeated(ends: &[Vec<u32>; 2], data: &EdgeData, both: bool) -> Option<(usize, usize, usize)> {
     let mut seen: HashMap<(u32, u32, u16), usize> = HashMap::with_capacity(ends[0].len());

@@ -1,7 +1,6 @@
 //! Which columns of an edge table say what of edges. Nothing is guessed where a wrong guess would be another graph.
 
 use super::ReadOptions;
-use super::edge_rows::{shared, two_counts};
 use super::index_column::is_index_name;
 use super::names::{COLUMNS_MAX, Likeness, are_two_kinds, likeness};
 use super::numbers::shorten;
@@ -10,6 +9,7 @@ use super::table::{ColumnInfo, IdColumn, Kind, Table, called, find_column, usual
 use crate::build::Duplicates;
 use crate::error::{GraphError, Result};
 use crate::roles::{Role, Roles, TableRoles};
+use std::collections::HashSet;
 use std::path::Path;
 
 pub(super) const SOURCE_NAMES: [&str; 6] = ["source", "src", "src_id", "source_id", "from", "u"];
@@ -437,4 +437,28 @@ fn shorten_list(names: &[String]) -> String {
     let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
     let names: Vec<String> = names.iter().take(MOST).map(|name| shorten(name).to_string()).collect();
     names.join(", ") + &more
+}
+
+/// How many whole numbers are ids at both ends.
+fn shared(ends: &[IdColumn]) -> usize {
+    let [IdColumn::Integers(a), IdColumn::Integers(b)] = ends else { return 0 };
+    let of_a: HashSet<i64> = a.iter().copied().collect();
+    b.iter().copied().collect::<HashSet<i64>>().intersection(&of_a).count()
+}
+
+/// The largest ids at both ends, where each end counts from its first id on without many gaps, and one much further
+/// than the other: these may be numbers of different things.
+fn two_counts(ends: &[IdColumn]) -> Option<[i64; 2]> {
+    const ROWS_MIN: usize = 20;
+    let [IdColumn::Integers(a), IdColumn::Integers(b)] = ends else { return None };
+    let last = |ids: &[i64]| {
+        let (least, most) = (*ids.iter().min()?, *ids.iter().max()?);
+        let span = usize::try_from(most).ok().filter(|&most| (0..=1).contains(&least) && most <= ids.len())?;
+        let mut there = vec![false; span + 1];
+        ids.iter().for_each(|&id| there[id as usize] = true);
+        let distinct = there.iter().filter(|&&there| there).count();
+        (10 * distinct >= 9 * span && distinct > 2).then_some(most)
+    };
+    let (a_last, b_last) = (last(a)?, last(b)?);
+    (a.len() >= ROWS_MIN && 10 * a_last.abs_diff(b_last) > a_last.max(b_last) as u64).then_some([a_last, b_last])
 }

@@ -81,22 +81,13 @@ const CIRCLES: &[(&str, &str, &str)] = &[
     ("graph", "read/delta_checkpoint", "read/delta"),
     // A table of nodes and edges together is split into the two tables that it stands for.
     ("graph", "read/edge_list", "read/mixed_table"),
-    ("graph", "read/ends", "read/edge_rows"),
     ("graph", "read/id_index", "read/repeated_ids"),
     ("graph", "read/node_roles", "read/node_table"),
-    // Loops beside their forms for wide registers and for stored rows.
-    ("nn", "kernels/fold", "kernels/wide"),
+    // A row that is dropped out as it is read.
     ("nn", "kernels/stored", "kernels/elementwise"),
-    ("train", "pass/between", "pass/walk"),
-    ("train", "record/report", "record/summary"),
     ("train", "run/source", "run/assigned"),
-    ("train", "sample/ahead", "sample/window"),
-    ("train", "sample/questions", "sample/ahead"),
-    ("train", "worker/parts", "worker/evaluate"),
     // A comparison asks for plans, a plan is a page as a report is, and a report shows comparisons.
     ("laconic", "command/report", "command/compare"),
-    ("laconic", "command/compare/seeds", "command/compare/matrix"),
-    ("laconic", "command/compare/sweep", "command/compare/matrix"),
     ("laconic", "command/report/curves", "command/report/run"),
     ("laconic", "command/report/trainers", "command/report/run"),
     ("laconic", "command/report/words", "command/report/run"),

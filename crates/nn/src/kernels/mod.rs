@@ -25,6 +25,7 @@ mod product_tiles;
 pub mod relation;
 pub mod roof;
 pub(crate) mod stored;
+mod sum;
 mod wide;
 
 /// Whether a kernel replaces its output or adds to it.

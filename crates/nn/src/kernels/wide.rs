@@ -14,7 +14,7 @@ mod avx2;
 mod avx512;
 
 use super::dispatch::Instructions;
-use super::fold::Sum;
+use super::sum::Sum;
 use crate::matrix::Value;
 
 /// Values of a vector.

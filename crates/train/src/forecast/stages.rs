@@ -457,7 +457,9 @@ impl<'a> StageForecast<'a> {
             });
             if done < self.stage().rounds || self.number + 1 == self.forecast.plan.stages.len() {
                 let (round, evaluator) = (self.rounds_before + done, self.forecast.evaluator);
-                book.note(What::PartCounts, 0, |ledger| parts::forecast((rank, size), evaluator, round, ledger));
+                book.note(What::PartCounts, 0, |ledger| {
+                    parts::forecast((rank, size), evaluator.parts(), round, ledger)
+                });
             }
         }
     }

@@ -16,9 +16,9 @@ use laconic_nn::{
 };
 
 use super::between::Between;
+use super::context::PassContext;
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
 use super::jump::{Jumping, join_all, return_part, rows_of};
-use super::walk::PassContext;
 use crate::exchange::drawn::Presence;
 use crate::exchange::stale::Stale;
 

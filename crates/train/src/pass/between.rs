@@ -12,7 +12,7 @@ use laconic_nn::network::{Network, Unit};
 use laconic_nn::{Compute, Matrix, Rows};
 use laconic_wire::Direction;
 
-use super::walk::PassContext;
+use super::context::PassContext;
 use crate::error::Result;
 use crate::exchange::moments;
 use crate::exchange::peers::Peers;

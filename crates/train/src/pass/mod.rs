@@ -3,6 +3,7 @@
 pub mod batch;
 mod between;
 mod by_layer;
+pub mod context;
 mod first;
 pub mod inputs;
 mod jump;

@@ -10,7 +10,6 @@ use laconic_wire::{Count, Kind, PerKind, Rank, Row};
 
 use super::checkpoint::Checkpoint;
 use super::ledger::put_together;
-use super::report::WorkerReport;
 use super::summary::{self, Summary};
 use super::traffic::{Earlier, LinkBytes, StartBytes, Started};
 use crate::error::Result;
@@ -114,7 +113,7 @@ impl Found {
                 None => starts.is_empty() && start == 0,
             })
         };
-        let reports = summary.map_or(0, WorkerReport::of_all);
+        let reports = summary.map_or(0, Summary::bytes_of_reports);
         let first = self.starts.keys().next().copied();
         let (mut starts, mut straight, mut again_from) = (Vec::new(), PerKind::<u64>::default(), after);
         for (&number, start) in self.starts.iter().rev() {

@@ -10,7 +10,6 @@ use super::card::Card;
 use super::checkpoint::Checkpoint;
 use super::claim::CONFIG;
 use super::ledger::{self, of_workers};
-use super::report::WorkerReport;
 use super::summary::Summary;
 use super::traffic::Started;
 use super::weights;
@@ -85,7 +84,7 @@ pub(crate) fn write_results(
     if goes_on.is_some_and(|start| summary.rounds <= start.after_round) {
         // Nothing was left to train, and its report is the one that the run ends with.
         let reports = &mut again[Kind::Control];
-        *reports = reports.saturating_sub(WorkerReport::of_all(summary));
+        *reports = reports.saturating_sub(summary.bytes_of_reports());
     }
     let bytes = &mut summary.bytes;
     bytes.unlisted = bytes.total.saturating_sub(listed);

@@ -2,7 +2,6 @@
 
 use laconic_wire::{Count, Frame, Ledger, PerKind, Rank, Tag, Transport, WireError};
 
-use super::summary::Summary;
 use crate::config::WIDTHS;
 use crate::error::Result;
 use crate::exchange::steps::Step;
@@ -128,10 +127,9 @@ impl WorkerReport {
         WorkerReport::empty(size).to_bytes().len()
     }
 
-    /// Framed bytes of the reports of all workers of a run; independent trainers send none.
-    pub fn of_all(summary: &Summary) -> u64 {
-        let workers = if summary.averaging.is_some() { 1 } else { u64::from(summary.workers) };
-        workers.saturating_sub(1) * Count::of(1, WorkerReport::bytes(summary.workers as usize) as u64).framed
+    /// Framed bytes of the reports of so many workers, of which the first sends none.
+    pub fn of_all(workers: u32) -> u64 {
+        u64::from(workers.saturating_sub(1)) * Count::of(1, WorkerReport::bytes(workers as usize) as u64).framed
     }
 
     /// Enters what [`WorkerReport::collect`] sends.

@@ -85,6 +85,13 @@ pub struct Summary {
     pub averaging: Option<AveragingSummary>,
 }
 
+impl Summary {
+    /// Framed bytes of the reports that workers close the run with; independent trainers send none.
+    pub(super) fn bytes_of_reports(&self) -> u64 {
+        WorkerReport::of_all(if self.averaging.is_some() { 1 } else { self.workers })
+    }
+}
+
 /// `metrics`: the figures of the best round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricsSummary {

@@ -6,29 +6,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use laconic_graph::sample::{Sampled, Sampler};
 
 use super::draws::{Draws, Elsewhere, RoundLists};
+use super::job::{Drawn, Job};
 use super::known::Known;
-use super::left_out::LeftOut;
-use super::window::Drawn;
 use crate::error::{Result, TrainError};
-
-/// One batch to be made.
-pub struct Job {
-    /// The round that it is for.
-    pub round: u32,
-    /// The nodes that it begins from, each once, by number.
-    pub seeds: Vec<u32>,
-    /// The edges that it must not read.
-    pub left_out: LeftOut,
-    /// Its neighbourhoods, where others had to be asked for them; otherwise they are drawn when it is made.
-    pub(super) sampled: Option<Sampled>,
-}
-
-impl Job {
-    /// A round's batch of these seeds.
-    pub fn new(round: u32, seeds: Vec<u32>, left_out: LeftOut) -> Job {
-        Job { round, seeds, left_out, sampled: None }
-    }
-}
 
 /// The thread that makes them.
 pub(super) struct Ahead {

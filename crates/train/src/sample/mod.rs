@@ -10,6 +10,7 @@
 mod ahead;
 mod apart;
 mod draws;
+mod job;
 mod keep;
 mod known;
 mod left_out;
@@ -18,10 +19,10 @@ mod rows;
 mod varint;
 mod window;
 
-pub use ahead::Job;
 pub use draws::{Draws, own_edges};
+pub use job::{Drawn, Job};
 pub use known::Known;
 pub use left_out::LeftOut;
 pub(crate) use rows::gather_sparse;
 pub use rows::{RemoteRows, row_tag};
-pub use window::{Drawn, WINDOW, Window};
+pub use window::{WINDOW, Window};

@@ -8,8 +8,8 @@
 use laconic_graph::sample::{Drawn, Lists, Sampled};
 use laconic_wire::{Rank, Transport, WireError, collectives};
 
-use super::ahead::Job;
 use super::draws::{Draws, Elsewhere};
+use super::job::Job;
 use super::known::Known;
 use super::varint::{Reader, put, put_ids};
 use crate::error::Result;

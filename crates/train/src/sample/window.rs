@@ -7,29 +7,19 @@ use laconic_graph::sample::{Sampled, Sampler};
 use laconic_nn::Operand;
 use laconic_wire::Rank;
 
-use super::ahead::{Ahead, Job};
+use super::ahead::Ahead;
 use super::draws::{Draws, Elsewhere, RoundLists};
+use super::job::{Drawn, Job};
 use super::keep::Turn;
 use super::known::Known;
 use super::questions::{ask_degrees, ask_draws, ask_rows};
 use super::rows::{RemoteRows, Trip};
 use crate::error::{Result, TrainError};
-use crate::pass::batch::Batch;
 use crate::worker::Worker;
 use crate::worker::ends;
 
 /// Batches of a window at most, so that what is asked for at once stays small beside a graph.
 pub const WINDOW: u32 = 64;
-
-/// A batch, but for the rows that go in.
-pub struct Drawn {
-    /// The round that it is for.
-    pub round: u32,
-    /// Which nodes its rows are, by number; without those of the halo that stand beside them.
-    pub nodes: Vec<u32>,
-    /// Its edges and what is known of its nodes.
-    pub batch: Batch,
-}
 
 /// Draws and their batches, window after window.
 pub struct Window {

@@ -5,7 +5,6 @@ use laconic_nn::decisions::{Decisions, Form};
 use laconic_wire::{Frame, Ledger, Rank, Tag, Transport, WireError};
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::Evaluator;
 use crate::error::Result;
 use crate::exchange::steps::Step;
 
@@ -142,8 +141,8 @@ pub fn gather(transport: &mut dyn Transport, shape: Shape, known: Option<&mut Kn
 }
 
 /// Enters what [`gather`] sends.
-pub fn forecast((rank, size): (Rank, usize), evaluator: &Evaluator, round: u32, ledger: &mut Ledger) {
-    if let Some(shape) = evaluator.parts().filter(|_| rank != Rank(0) && size > 1) {
+pub fn forecast((rank, size): (Rank, usize), shape: Option<Shape>, round: u32, ledger: &mut Ledger) {
+    if let Some(shape) = shape.filter(|_| rank != Rank(0) && size > 1) {
         ledger.record(tag(round), Rank(0), shape.bytes());
     }
 }

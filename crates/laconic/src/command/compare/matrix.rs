@@ -9,13 +9,12 @@ use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
 
+use super::entry::{MethodEntry, RUNS_MAX, Result, refuse};
 use super::seeds::{self, Seeds};
 use super::sweep::Sweep;
 use crate::command::train::RunFile;
 use crate::plot::short;
 
-/// Runs of one matrix at most.
-pub const RUNS_MAX: usize = 1000;
 /// Letters of a method's name at most: it becomes the name of a folder.
 const NAME_MAX: usize = 60;
 /// Letters at most of a line of the file that an error shows.
@@ -79,29 +78,10 @@ struct MatrixFile {
     sweep: Vec<Sweep>,
 }
 
-/// A method as the file has it, or as a sweep makes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MethodEntry {
-    /// What it is called.
-    pub name: String,
-    /// What it changes.
-    #[serde(default)]
-    pub set: Vec<String>,
-}
-
-/// What reading the file comes to.
-pub type Result<T> = std::result::Result<T, TrainError>;
-
 /// The methods of papers that need no file.
 pub fn methods_of_papers() -> Vec<MethodEntry> {
     // The file is part of the program, and a test reads it.
     MatrixFile::parse(PAPERS, PAPERS_NAME).map(|file| file.method).unwrap_or_default()
-}
-
-/// Refuses a file of methods.
-pub fn refuse<T>(what: String) -> Result<T> {
-    Err(TrainError::config(what))
 }
 
 impl Matrix {

@@ -1,6 +1,7 @@
 //! `laconic compare`: methods and seeds on one graph.
 
 pub mod alone;
+mod entry;
 pub mod figures;
 mod files;
 mod front;

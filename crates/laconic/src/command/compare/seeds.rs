@@ -8,7 +8,7 @@ use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, TrainError};
 use serde::Deserialize;
 
-use super::matrix::{RUNS_MAX, Result, refuse};
+use super::entry::{RUNS_MAX, Result, refuse};
 
 /// What one run of every method draws from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

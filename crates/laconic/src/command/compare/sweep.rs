@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::matrix::{MethodEntry, RUNS_MAX, Result, refuse};
+use super::entry::{MethodEntry, RUNS_MAX, Result, refuse};
 
 /// A grid of methods.
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{LANES, Picked};
 use crate::kernels::dispatch::prefetch_row;
-use crate::kernels::fold::Sum;
+use crate::kernels::sum::Sum;
 use crate::matrix::Bf16;
 
 /// Does the same for each vector, one statement after the other: a loop the compiler may leave as it is, with the

@@ -11,9 +11,9 @@ use laconic_nn::Network;
 
 use super::task::Task;
 use crate::error::Result;
+use crate::pass::context::PassContext;
 use crate::pass::inputs::Inputs;
 use crate::pass::network::Pass;
-use crate::pass::walk::PassContext;
 use crate::schedule::Stage;
 use crate::worker::Worker;
 

@@ -69,7 +69,7 @@ impl StageForecast<'_> {
         }
         self.figures(round, book);
         let (at, evaluator) = ((Rank(self.shapes.rank), self.shapes.workers()), self.forecast.evaluator);
-        book.note(What::PartCounts, 0, |ledger| parts::forecast(at, evaluator, round, ledger));
+        book.note(What::PartCounts, 0, |ledger| parts::forecast(at, evaluator.parts(), round, ledger));
         Ok(())
     }
 }
