@@ -338,3 +338,19 @@ fn a_position_behind_the_end_is_an_error() {
         }
     }
 }
+
+/// It remembers nothing, and yet what it drops is gone.
+static GAPS: CodecKind = CodecKind { name: "gaps", number: 33, remembers: false, leaves_out: true, ..TOP_K };
+
+#[test]
+fn a_codec_that_leaves_values_out_carries_no_sums() {
+    let members = Members::default().with_codec(&GAPS).expect("name and number are free");
+    let refused = |key: &str| {
+        let config = members.parse("partition.parts = 3", &[format!("messages.{key}=gaps")]).expect("a codec");
+        members.check(&config).err().map(|error| error.to_string())
+    };
+    for key in ["parameters", "evaluation"] {
+        assert!(refused(key).is_some_and(|error| error.contains(&format!("messages.{key}"))), "{key}");
+    }
+    assert_eq!(refused("forward"), None);
+}

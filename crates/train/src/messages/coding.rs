@@ -315,7 +315,7 @@ impl Coding {
     /// every round, nothing left out, nothing remembered.
     pub fn suits_sums(&self) -> bool {
         let fixed = matches!(self.widths, Widths::Same(Controller::Fixed(_)));
-        fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers
+        fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers && !self.kind.leaves_out
     }
 
     /// The same codec where nothing depends on what happens during the run: the most that it can send. The finest level

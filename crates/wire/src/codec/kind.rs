@@ -54,6 +54,8 @@ pub struct CodecKind {
     pub remembers: bool,
     /// Whether a payload may be smaller than [`Codec::bytes`] says.
     pub varies: bool,
+    /// Whether values may be missing from a message: it carries no sums then, of parameters or of figures.
+    pub leaves_out: bool,
     /// Makes a codec of this kind, and whatever codec is inside with the help of the registry.
     pub build: fn(&Options, &CodecRegistry) -> Result<Box<dyn Codec>>,
 }
@@ -71,6 +73,7 @@ impl CodecKind {
         draws: false,
         remembers: false,
         varies: false,
+        leaves_out: false,
         build: |_, _| Err(WireError::UnfitCodec { name: "", number: NO_CODEC, reason: "it says not how to make it" }),
     };
 
@@ -166,7 +169,8 @@ impl CodecRegistry {
     }
 
     /// What is known of a codec of this name with these options and of all that is inside it: it reads what any of them
-    /// reads, draws, remembers or varies if one does, and is lossless if all are. Number and options are its own.
+    /// reads, draws, remembers, varies or leaves out if one does, and is lossless if all are. Number and options are its
+    /// own.
     ///
     /// # Errors
     ///
@@ -184,6 +188,7 @@ impl CodecRegistry {
             draws: outer.draws || inner.draws,
             remembers: outer.remembers || inner.remembers,
             varies: outer.varies || inner.varies,
+            leaves_out: outer.leaves_out || inner.leaves_out,
             ..outer
         })
     }

@@ -194,7 +194,7 @@ fn reducers() -> Vec<(bool, Reducer)> {
         let codec = registry.build(name, &Options::default()).expect("a registered codec needs no options");
         Reducer::new(VectorCoder::new(codec, bits, 7, bits.is_multiple_of(2)))
     };
-    let stand_alone = registry.iter().filter(|kind| !kind.remembers && !kind.varies);
+    let stand_alone = registry.iter().filter(|kind| !kind.remembers && !kind.varies && !kind.leaves_out);
     stand_alone.flat_map(|kind| [32, 8, 1].map(|bits| (kind.lossless, make(kind.name, bits)))).collect()
 }
 
