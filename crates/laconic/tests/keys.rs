@@ -156,7 +156,7 @@ fn a_word_lists_the_keys_members_and_links_that_have_it_and_no_other() {
     let all = place.json("keys");
     assert_eq!(all.as_object().map(|all| all.len()), Some(KEYS.len() + 3));
     let found = place.json("keys LR");
-    for key in KEYS {
+    for key in KEYS.iter() {
         let has = (key.key.to_owned() + key.doc).to_lowercase().contains("lr");
         assert_eq!(found.get(key.key).is_some(), has, "{}", key.key);
     }
@@ -188,4 +188,30 @@ fn every_member_is_listed_with_what_it_reads() {
         listed.as_object().map(|keys| keys.values().filter_map(|v| v.as_array()).map(Vec::len).sum()),
         Some(count)
     );
+}
+
+/// One source: the fields of the configuration.
+#[test]
+fn the_page_of_the_configuration_is_what_the_program_prints() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let printed = Place::new().run("keys --markdown").out;
+    assert!(page == printed, "laconic keys --markdown > docs/reference/configuration.md");
+}
+
+#[test]
+fn the_schema_has_every_key_and_the_names_that_it_takes() {
+    let schema = Place::new().json("keys --schema");
+    let about = |key: &str| {
+        let (section, key) = key.split_once('.').expect("a section");
+        let section = schema["properties"][section]["$ref"].as_str().expect("a section").trim_start_matches('#');
+        schema.pointer(&format!("{section}/properties/{key}")).cloned().unwrap_or_default()
+    };
+    for key in KEYS.iter() {
+        assert!(about(key.key)["description"].is_string(), "{}", key.key);
+    }
+    let of_layers = about("model.arch")["enum"].as_array().cloned().unwrap_or_default();
+    assert!(of_layers.contains(&"gat".into()) && of_layers.len() == 6, "{of_layers:?}");
+    // A name, or a table of options: no list of names alone.
+    assert!(about("messages.forward")["enum"].is_null());
 }

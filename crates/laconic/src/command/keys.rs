@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Args;
 use laconic_train::Members;
-use laconic_train::config::{KEYS, KeyDoc};
+use laconic_train::config::{KEYS, KeyDoc, schema};
 use laconic_wire::LINKS;
 use laconic_wire::transport::link::NamedLink;
 use serde::Serialize;
@@ -15,10 +15,17 @@ use crate::output::Output;
 
 /// Arguments of `keys`.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  laconic keys\n  laconic keys lr\n  laconic keys wan\n  laconic keys adaqp")]
+#[command(after_help = "Examples:\n  laconic keys\n  laconic keys lr\n  laconic keys wan\n  laconic keys adaqp\n  \
+                        laconic keys --schema > run.schema.json")]
 pub struct Keys {
     /// Only what has this word in its name or its text
     filter: Option<String>,
+    /// The JSON schema of a configuration in place of the list, for editors that complete and check TOML by one
+    #[arg(long, conflicts_with_all = ["filter", "markdown"])]
+    schema: bool,
+    /// The page docs/reference/configuration.md in place of the list
+    #[arg(long, conflicts_with = "filter")]
+    markdown: bool,
 }
 
 /// What is listed: keys with their lines, and below two names without a dot what else has names.
@@ -29,6 +36,12 @@ struct Listed {
     members: BTreeMap<&'static str, Vec<Member>>,
     links: Vec<Link>,
     papers: Vec<Paper>,
+}
+
+/// The page for people, as one text.
+#[derive(Serialize)]
+struct Page<'a> {
+    markdown: &'a str,
 }
 
 /// A paper's method, and the keys that make a run one of it.
@@ -55,6 +68,16 @@ struct Link {
 
 /// Lists keys, members and links.
 pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
+    if arguments.schema {
+        let schema = named(schema().to_value());
+        output.result(serde_json::to_string_pretty(&schema)?, &schema)?;
+        return Ok(0);
+    }
+    if arguments.markdown {
+        let page = page();
+        output.result(page.trim_end(), &Page { markdown: &page })?;
+        return Ok(0);
+    }
     let word = arguments.filter.unwrap_or_default().to_lowercase();
     let has = |texts: &[&str]| texts.iter().any(|text| text.to_lowercase().contains(&word));
     let keys: Vec<&KeyDoc> = KEYS.iter().filter(|k| has(&[k.key, k.doc])).collect();
@@ -80,6 +103,53 @@ pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
     let keys = keys.iter().map(|k| (k.key, k.doc)).collect();
     output.result(text, &Listed { keys, members, links: links.iter().map(link).collect(), papers })?;
     Ok(0)
+}
+
+/// The schema with the names of members where a key takes no other text.
+fn named(mut schema: serde_json::Value) -> serde_json::Value {
+    for (key, name, _) in Members::default().all() {
+        let path = key.split_once('.').and_then(|(section, key)| {
+            let section = schema.pointer(&format!("/properties/{section}/$ref"))?.as_str()?.strip_prefix('#')?;
+            Some(format!("{section}/properties/{key}"))
+        });
+        let about = path.and_then(|path| schema.pointer_mut(&path)).and_then(serde_json::Value::as_object_mut);
+        if let Some(about) = about.filter(|about| about.get("type").is_some_and(|kind| kind == "string")) {
+            let names = about.entry("enum").or_insert_with(|| serde_json::Value::Array(Vec::new()));
+            names.as_array_mut().expect("names are all that is here").push(name.into());
+        }
+    }
+    schema
+}
+
+/// `docs/reference/configuration.md`.
+fn page() -> String {
+    let mut page = format!(
+        "# Configuration\n\nOne TOML file is one run. These are all keys, as `laconic keys` lists them; a run takes \
+         one from the command line with `--set KEY=VALUE`.\nThe last words in brackets are the default. Names before a \
+         colon are those of the members that read the key: with others it is refused.\n`laconic keys --schema` prints \
+         the same as a JSON schema, by which editors complete and check TOML.\n\nThis page is made by `laconic keys \
+         --markdown`, from the fields of `crates/train/src/config/`: change it there.\n"
+    );
+    let mut section = "";
+    for KeyDoc { key, doc } in KEYS.iter() {
+        let here = key.split('.').next().unwrap_or_default();
+        if here != section {
+            section = here;
+            page += &format!("\n## `[{section}]`\n\n");
+        }
+        page += &format!("- `{key}`: {doc}\n");
+    }
+    page += "\n## Names\n\nThe names that a key takes, with the options that are read with each.\n\n";
+    let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (key, name, options) in Members::default().all() {
+        let options = options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", ");
+        let with = if options.is_empty() { String::new() } else { format!(" ({options})") };
+        members.entry(key).or_default().push(format!("`{name}`{with}"));
+    }
+    for (key, names) in members {
+        page += &format!("- `{key}`: {}\n", names.join(", "));
+    }
+    page
 }
 
 /// The papers' methods whose name has this word, whatever stands between its letters.

@@ -1,30 +1,43 @@
 //! `[batch]`: training on batches of nodes, or edges, instead of all at once.
 
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// `[batch]`: training on batches of nodes, or edges, instead of all at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchConfig {
-    /// Training nodes, or edges to predict, of a batch over all workers, about: each one's batch of an epoch is drawn
-    /// by key. 0 trains on all at once. Otherwise a round is a batch, and `train.epochs` and `train.eval_every` count
+    /// Training nodes, or edges to predict, of a batch over all workers, about; of independent trainers (averaging,
+    /// psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and train.eval_every count
     /// epochs.
     pub size: usize,
-    /// What a batch reads.
+    /// neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes with the edges
+    /// between them.
     pub kind: BatchKind,
-    /// In-neighbours drawn for each layer, the first layer's first; -1 takes all. Empty: 10 for every layer.
+    /// neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each).
     pub fanouts: Vec<i64>,
-    /// Clusters of each part; 0 makes ten for a batch.
+    /// clusters: clusters of each part (0: ten for a batch).
     pub clusters: usize,
-    /// Memory for rows of other workers that later batches read, such as `256 MB`.
+    /// neighbours: memory for rows of other workers that later batches read.
     #[serde(deserialize_with = "text_or_bytes")]
+    #[schemars(with = "NameOrNumber")]
     pub cache: String,
-    /// Batches after which neighbours are drawn anew; batches between have the same draws of a node (dependent batches,
-    /// Balin and Çatalyürek, Cooperative minibatching in graph neural networks, 2023).
+    /// neighbours: batches after which neighbours are drawn anew; more keep rows longer: batches between have the same
+    /// draws of a node (dependent batches, Balin and Çatalyürek, 2023).
     pub redraw: u32,
-    /// Batches that are sampled ahead of the one at work, and whose rows travel meanwhile.
+    /// neighbours: batches that are sampled, and whose rows travel, ahead of the one at work.
     pub ahead: usize,
+}
+
+/// A text, or a whole number.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum NameOrNumber {
+    /// In words.
+    Name(String),
+    /// In figures.
+    Number(u64),
 }
 
 /// What a number of bytes looks like.
@@ -32,22 +45,16 @@ pub(crate) const BYTES: &str = "bytes, such as 256 MB";
 
 /// A text, or a whole number of bytes.
 fn text_or_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Size {
-        Text(String),
-        Bytes(u64),
-    }
-    let size =
-        Size::deserialize(from).map_err(|_| D::Error::custom(format!("invalid value: another, expected {BYTES}")))?;
+    let size = NameOrNumber::deserialize(from)
+        .map_err(|_| D::Error::custom(format!("invalid value: another, expected {BYTES}")))?;
     Ok(match size {
-        Size::Text(text) => text,
-        Size::Bytes(bytes) => format!("{bytes} B"),
+        NameOrNumber::Name(text) => text,
+        NameOrNumber::Number(bytes) => format!("{bytes} B"),
     })
 }
 
 /// `batch.kind`: what a batch reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchKind {
     /// Drawn in-neighbours of the batch's nodes, theirs, and so on, a hop for each layer.

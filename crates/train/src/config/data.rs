@@ -5,95 +5,111 @@ use std::path::PathBuf;
 use laconic_graph::build::Duplicates;
 use laconic_graph::prepare::{Amount, SplitSpec};
 use laconic_graph::read::{Cells, Columns, Dates, Header, Missing, ReadOptions, Unknown};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 
 /// `[data]`: where the graph comes from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
-    /// A dataset in any format that is recognised, or a folder of parts. Relative to the current folder or, if it is
-    /// not there, to the configuration file's.
+    /// Dataset file or folder in any recognised format, or a folder of parts; relative to the current folder or, if it
+    /// is not there, to the configuration file's.
     pub path: PathBuf,
-    /// Of a folder of parts, the one that a single worker trains on, on the edges between its nodes alone.
+    /// Of a folder of parts: the number of the one that a single worker trains on, with the edges between its nodes
+    /// alone (all, a worker each).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<u32>,
-    /// Features from another file.
+    /// Features from another file (npz with `features`, or npy).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features_path: Option<PathBuf>,
-    /// A node table for an edge list.
+    /// Node table of an edge list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes_path: Option<PathBuf>,
-    /// Edge lists: the column where edges start.
+    /// Edge list: column where edges start (source, src, from, u, or a pair of names such as caller, callee; in a table
+    /// without names the first).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Edge lists: the column where edges end.
+    /// Edge list: column where edges end (target, dst, to, v, or the other one of such a pair; in a table without names
+    /// the second).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Edge lists: the column of edge weights.
+    /// Edge list: column of edge weights, or count: how often an edge is listed (weight, edge_weight or w).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
-    /// Edge lists: the column of the relations that edges are of.
+    /// Edge list: column of the relations that edges are of, each a kind of edges (none; with typed relation, rel,
+    /// predicate or :TYPE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
-    /// Edge lists: whether their two ends are nodes of two types, which may have the same ids.
+    /// Edge list: its two ends are nodes of two types, which may have the same ids (false).
     #[serde(skip_serializing_if = "is_default")]
     pub bipartite: bool,
-    /// Edge lists: what becomes of rows that name nodes which the node table has not.
+    /// Edge list: error | drop | add: what becomes of rows that name nodes which the node table has not, or none; add
+    /// makes nodes with features of 0 (error).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
     pub unknown: Unknown,
-    /// Node tables: the column of ids, or `row` where the row's number is the id.
+    /// Node table: column of ids, or row: the row's number is the id (id, node_id or node).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Node tables: the column of labels, or with `*` at its end all columns that begin so.
+    /// Node table: column of labels, or label_* for all that begin so, each a class of 0 and 1 (label, y or class, else
+    /// label_*).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Node tables: what stands between the classes of one node.
+    /// Node table: what stands between classes, where nodes have several in one cell (none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_separator: Option<String>,
-    /// Node tables: the column that says who trains, validates and tests.
+    /// Node table: column of train, val, test or nothing (split or set, else train_mask, val_mask, test_mask).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split_column: Option<String>,
-    /// Node tables: the columns that become features; all that can where none is named.
+    /// Node table: columns that become features ([]: all that can).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features_columns: Vec<String>,
-    /// Tables: columns that are left out.
+    /// Tables: columns that are left out ([]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
-    /// Node tables: what stands for a cell without a value.
+    /// Node table: error | mean | zero: what stands for a cell without a value; mean and zero add a column that says
+    /// where (error).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
     pub missing: Missing,
-    /// Node tables: what becomes of dates.
+    /// Node table: ignore | days since 1970-01-01 (ignore).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
     pub dates: Dates,
-    /// Node tables: a column of texts becomes a feature column a text if there are no more of them.
+    /// Node table: a column of texts becomes a feature column a text, if there are no more (64).
     #[serde(skip_serializing_if = "is_usual")]
     pub categories: usize,
-    /// Text tables: whether the first line names the columns.
+    /// Text tables: yes | no | auto: whether the first line names the columns (auto).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
     pub header: Header,
-    /// Whether every edge also gets its reverse.
+    /// Add the reverse of every edge.
     pub symmetrise: bool,
-    /// The weight of an edge that is listed several times, in either direction where both are made.
+    /// sum | mean | max | first: the weight of an edge that is listed several times, in either direction where both are
+    /// made (symmetrise, `directed` 0); error: there may be none (sum).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
     pub duplicates: Duplicates,
-    /// Whether edges from a node to itself stay.
+    /// Keep edges from a node to itself (false).
     #[serde(skip_serializing_if = "is_default")]
     pub keep_self_loops: bool,
-    /// Whether types of edges and nodes are told apart, where the data have them.
+    /// Tell types of edges and nodes apart, where the data have them (false).
     #[serde(skip_serializing_if = "is_default")]
     pub typed: bool,
-    /// How features are prepared.
+    /// auto | given | row-normalised | standardised: auto standardises the numbers of node tables, over training nodes,
+    /// and leaves categories, 0/1 columns and other formats as they are.
     pub features: FeaturePreparation,
-    /// Where the features of a folder of parts are while a run in batches reads them.
+    /// auto | memory | file: where features of a folder of parts are while batches read them; auto: their file where
+    /// they would take more than half of the memory that there is (auto).
     #[serde(skip_serializing_if = "is_default")]
     pub features_in: FeaturesPlace,
-    /// Which nodes train, validate and test.
+    /// given, or { train = share or count per class, val, test = share or count, seed = 0 }.
     pub split: SplitChoice,
-    /// Which of the data's splits, where it has several.
+    /// Which split, where the data has several.
     pub split_index: usize,
-    /// Whether training sees nothing but training nodes and the edges between them; evaluations see the whole graph.
+    /// Train on training nodes and the edges between them alone; evaluate on the whole graph.
     pub inductive: bool,
 }
 
@@ -199,7 +215,7 @@ impl DataConfig {
 }
 
 /// `data.features`: how features are prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeaturePreparation {
     /// Standardised where they come from a node table, but for categories and flags; as they are otherwise.
@@ -214,7 +230,7 @@ pub enum FeaturePreparation {
 }
 
 /// `data.split`: who trains, validates and tests.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SplitChoice {
     /// The data's own.
@@ -224,7 +240,7 @@ pub enum SplitChoice {
 }
 
 /// `data.features_in = "auto"`: where the features of a folder of parts are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeaturesPlace {
     /// In their file where they would take more than half of the memory that there is.
@@ -237,7 +253,7 @@ pub enum FeaturesPlace {
 }
 
 /// `data.split = "given"`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedSplit {
     /// The data's own split.
@@ -245,15 +261,18 @@ pub enum NamedSplit {
 }
 
 /// `data.split = { train = …, val = …, test = …, seed = … }`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomSplit {
     /// A fraction of the labelled nodes (0.6), or a number of nodes of each class (20).
+    #[schemars(with = "serde_json::Value")]
     pub train: toml::Value,
     /// A fraction of the labelled nodes (0.2), or a number of nodes in all (500).
+    #[schemars(with = "serde_json::Value")]
     pub val: toml::Value,
     /// The same; absent where all that is left over tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
     pub test: Option<toml::Value>,
     /// The seed of the draw.
     #[serde(default)]

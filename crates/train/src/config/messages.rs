@@ -1,42 +1,52 @@
 //! `[messages]`: which halo rows travel and how they become bytes, as it was typed.
 
 use laconic_wire::codec::Options;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ramp::Controller;
 use crate::error::{Result, TrainError};
 
 /// `[messages]`: which rows travel, and how they become bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesConfig {
-    /// The codec of features and activations.
+    /// Codec of features and activations: exact | half | quantised | masked, or { codec, … }; quantised: bits = 1 | 2 |
+    /// 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such as 0.2, lambda, menu =
+    /// widths that random and adaptive choose from (`[2, 4, 8]`); masked: ratio = number or a ramp { law = fixed |
+    /// linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | gradient_norm (needs
+    /// train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last;
+    /// both: reveal.
     pub forward: CodecChoice,
-    /// The codec of activation gradients.
+    /// Codec of activation gradients, in the same words.
     pub backward: CodecChoice,
-    /// The codec of evaluation passes, or `none`: evaluate without the other workers' rows.
+    /// Codec of evaluation passes, or none: without the others' rows.
     pub evaluation: CodecChoice,
-    /// What evaluations know of the neighbours' inputs where these cross once.
+    /// Inputs that cross once, for evaluations: whole, coded by messages.evaluation, or training's, which
+    /// schedule.evaluator = workers does not keep.
     pub evaluation_inputs: EvaluationInputs,
-    /// The codec of parameter gradients, or of parameters where they are averaged.
+    /// Codec of parameter gradients, averaged parameters or trainers' models: exact | half | { codec = quantised, bits
+    /// }.
     pub parameters: CodecChoice,
-    /// Whether what a lossy codec of `parameters` drops is added to the next round's.
+    /// Add what a lossy messages.parameters drops to the next round's.
     pub error_feedback: bool,
-    /// Which halo rows travel in a round of training.
+    /// Rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 }.
     pub selection: SelectionChoice,
-    /// Whether exchanges whose rows hardly moved are skipped.
+    /// { change = 0.7, staleness = 10 }: skip messages whose rows moved less, for so many rounds; dropout alone moves
+    /// rows by half, without it 0.05 skips (never).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skip: Option<SkipConfig>,
-    /// Where the assigner's costs of links come from.
+    /// The assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; no run is like
+    /// another).
     pub costs: CostsChoice,
-    /// The most that the whole run may send, such as `200 MB`; empty for no limit.
+    /// The most that the whole run may send, such as "200 MB"; chooses codecs that are left at exact (none).
     pub budget: String,
-    /// Codecs of single layers, by number: `{ 1 = { forward = "half" } }`.
+    /// Codecs of single layers: messages.layers.N.forward, messages.layers.N.backward.
     pub layers: std::collections::BTreeMap<String, LayerMessages>,
 }
 
 /// `messages.layers.N`: what one layer has of its own.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LayerMessages {
     /// The codec of the layer's features or activations.
@@ -66,7 +76,7 @@ impl Default for MessagesConfig {
 }
 
 /// `messages.evaluation_inputs`: what evaluations know of the neighbours' inputs where these cross once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationInputs {
     /// Every row, through the codec of evaluations: fetched apart, once, where training's are rounded, masked, sampled
@@ -77,7 +87,7 @@ pub enum EvaluationInputs {
 }
 
 /// `messages.costs`: where the assigner's costs of links come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostsChoice {
     /// Of `transport.shape`, or else 1 Gbit/s and 1 ms; all links alike, so that their speed cancels.
@@ -87,8 +97,9 @@ pub enum CostsChoice {
 }
 
 /// A codec, by its name or with options: `"half"`, `{ codec = "quantised", bits = 4 }`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, try_from = "toml::Value")]
+#[schemars(!try_from)]
 pub enum CodecChoice {
     /// The name; options as they are by default.
     Name(String),
@@ -97,7 +108,7 @@ pub enum CodecChoice {
 }
 
 /// A codec with the options that were given. What they default to stands in [`crate::messages::Coding`].
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CodecConfig {
     /// The codec's name in the registry.
     pub codec: String,
@@ -124,11 +135,12 @@ pub struct CodecConfig {
     pub menu: Option<Vec<u8>>,
     /// What the codec itself reads, such as a mask's `inner`, `columns` and `rescale`.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub options: Options,
 }
 
 /// `period`: from one assignment of bits to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Period {
     /// So many rounds; 0: a tenth of the stage's.
@@ -155,7 +167,7 @@ impl Period {
 }
 
 /// `bits`: a number, a controller, `random` or `adaptive`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BitsChoice {
     /// A number of bits that is the same in every row.
@@ -165,7 +177,7 @@ pub enum BitsChoice {
 }
 
 /// Who chooses the bits of each message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EachMessage {
     /// Drawn anew each period.
@@ -244,8 +256,9 @@ impl CodecChoice {
 pub const WIDTHS: [u8; 6] = [1, 2, 4, 8, 16, 32];
 
 /// `messages.selection`: a name, or a name with options.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, try_from = "toml::Value")]
+#[schemars(!try_from)]
 pub enum SelectionChoice {
     /// `all`, `boundary_sample`, `none`.
     Name(String),
@@ -254,12 +267,13 @@ pub enum SelectionChoice {
 }
 
 /// A selection with the options that were given.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelectionConfig {
     /// The selection's name in the registry.
     pub kind: String,
     /// What the selection reads, such as `rate`: the share of boundary rows that travel in a round.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub options: Options,
 }
 
@@ -286,7 +300,7 @@ impl SelectionChoice {
 }
 
 /// `messages.skip` (SANCUS, Peng et al., 2022): an exchange on a link is skipped while its rows have hardly moved.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkipConfig {
     /// The relative change ‖now − last sent‖ / ‖last sent‖ up to which a message is skipped. Dropout alone moves rows

@@ -1,6 +1,6 @@
 //! The configuration: one TOML file is one run. What was typed, section by section.
 //!
-//! What a key means and defaults to stands at its field, and [`keys::KEYS`] lists all keys for the command's help.
+//! What a key means stands at its field. [`KEYS`] lists all keys from there, and [`schema`] says it for other programs.
 //! Names of members are only names here; [`mod@crate::plan`] finds out what they stand for.
 
 pub(crate) mod batch;
@@ -22,13 +22,14 @@ mod transport;
 pub(crate) mod typed;
 mod usual;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use batch::{BatchConfig, BatchKind};
 pub use data::{DataConfig, FeaturePreparation, FeaturesPlace, NamedSplit, RandomSplit, SplitChoice};
 #[cfg(test)]
 pub(crate) use keys::serialised as serialised_keys;
-pub use keys::{KEYS, KeyDoc};
+pub use keys::{KEYS, KeyDoc, schema};
 pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
     Period, SelectionChoice, SelectionConfig, SkipConfig, WIDTHS, parse_bytes,
@@ -50,7 +51,7 @@ pub use train::{ClassWeights, CountedWeights, SelectBy, Stored, TrainConfig};
 pub use transport::{Failing, Fault, FaultKind, OutConfig, TrainerFault, TransportConfig, TransportKind, Who};
 
 /// A whole run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where the graph comes from.

@@ -7,49 +7,52 @@ use laconic_nn::after::{ACTIVATION_KINDS, ActivationKind, NORM_KINDS, by_name};
 use laconic_nn::architecture::{Architecture, JUMPING_KINDS};
 use laconic_nn::layer::{Aggregator, LayerKind};
 use laconic_wire::codec::{OptionValue, Options};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::one_of;
 use crate::error::{Result, TrainError};
 
 /// `[model]`: the layers and their widths.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelConfig {
-    /// `gcn`, `sage`, `gin`, `gat`, `rgcn`, `mlp`.
+    /// gcn | sage | gin | gat | rgcn | mlp.
     pub arch: String,
     /// Number of layers.
     pub layers: usize,
-    /// Width between layers; for gat all heads together.
+    /// Width between layers, for gat all heads together.
     pub hidden: usize,
-    /// Width of a linear map of features before the first layer, one for each type of nodes; 0 without.
+    /// Width of a linear map and ReLU before the first layer, a map a type of nodes; 0: none.
     pub input_width: usize,
-    /// Attention heads of a layer, for gat.
+    /// gat: attention heads.
     pub heads: usize,
-    /// `concat` (hidden layers concatenate heads, the last has one) or `mean` (every layer averages its heads).
+    /// gat: concat | mean: hidden layers concatenate heads and the last has one, or every layer averages its heads.
     pub head_merge: String,
-    /// `mean` or `max`, for sage.
+    /// sage: mean | max.
     pub aggregator: String,
-    /// Whether gin learns ε.
+    /// gin: whether it learns its epsilon.
     pub learn_epsilon: bool,
-    /// Of how many bases rgcn mixes relations; 0 where each has a weight of its own.
+    /// rgcn: of how many bases relations are mixed, 0: a weight for each relation.
     pub bases: usize,
-    /// The share of each layer's input values that is dropped in training.
+    /// Share of each layer's input values dropped in training.
     pub dropout: f32,
-    /// `none`, `layer` or `batch`: LayerNorm, or BatchNorm over the rows of all workers, after each hidden layer.
+    /// none | layer | batch: LayerNorm after hidden layers, or BatchNorm over the rows of all workers (of each by
+    /// itself with train.sync_every or independent trainers), with running statistics in evaluations.
     pub norm: String,
-    /// `relu` or `prelu`, after the norm.
+    /// relu | prelu, whose slope below 0 is learned.
     pub activation: String,
-    /// `none`, or what a linear map behind the last layer reads: the `last` hidden rows, or those of all layers, put
-    /// together by `cat` or `max`.
+    /// none | last | cat | max: what a linear map behind the last layer reads: the last hidden rows, or those of all
+    /// layers side by side, or the largest of each column.
     pub jumping_knowledge: String,
-    /// Whether what goes into a layer is added to what comes out, times a matrix where widths differ.
+    /// Add what goes into a layer to what comes out, times a matrix where widths differ.
     pub residual: bool,
-    /// Whether every node is its own neighbour; by default for gcn and gat.
+    /// Every node is its own neighbour (gcn, gat: true; else false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub self_loops: Option<bool>,
     /// Keys of members from outside.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub own: Options,
 }
 

@@ -6,46 +6,52 @@ use laconic_graph::order::ORDERS;
 use laconic_graph::partition::{IMBALANCE_DEFAULT, PASSES_DEFAULT, RULES, clusterers};
 use laconic_graph::partition::{Objective, OptionValue as GraphValue, PartitionOptions};
 use laconic_wire::codec::{OptionValue, Options};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[partition]`: where nodes live.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PartitionConfig {
-    /// The number of parts, one worker each; 0 stands for 1, or under MPI for the number of processes.
+    /// Number of parts, one worker each; `laconic resume --workers N` changes it (0: 1, or the number of MPI
+    /// processes).
     pub parts: u32,
-    /// `random`, `multilevel`, `super_node`, `streaming`, `given`.
+    /// random | multilevel | super_node | streaming | given.
     pub method: String,
-    /// The seed of all draws of the partitioner.
+    /// random, multilevel, super_node, streaming: seed of the partition.
     pub seed: u64,
-    /// What `multilevel` minimises: `cut` or `volume`.
+    /// multilevel: minimises cut | volume.
     pub objective: String,
-    /// Whether `multilevel` also balances training nodes.
+    /// multilevel: also balances training nodes.
     pub balance_train: bool,
-    /// Whether the edges that end at a part's nodes are balanced as well as its nodes.
+    /// multilevel, super_node, streaming: also balances the edges that end at a part's nodes (false).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub balance_edges: bool,
-    /// How much larger than the mean `multilevel` and `streaming` may make a part, or a cluster (0.05: 5 %).
+    /// multilevel, super_node, streaming: how much larger than the mean a part may be.
     pub imbalance: f64,
-    /// How a worker orders its own rows: `given`, `locality` or `random`.
+    /// given | locality | random: how a worker orders its own rows; locality puts those that read the same rows near
+    /// each other, which is faster where rows of all nodes are more than a cache holds; random is to compare with
+    /// (given).
     #[serde(skip_serializing_if = "is_given")]
     pub order: String,
-    /// The assignment for `given`: one part number a node.
+    /// given: the assignment: a table with the columns id and part, or one part number a line for the node of that row,
+    /// or npy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The column of parts for `given`: of `file` where that is a table, else of the node table.
+    /// given: the column of the node table, or of partition.file, that says each node's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// How many clusters `super_node` assigns; 0 stands for 15,000, or a 64th of the nodes where that is less.
+    /// super_node: clusters assigned to parts (0: 15,000, or a 64th of the nodes).
     pub clusters: u32,
-    /// What `super_node` clusters by: `multilevel` or `streaming`.
+    /// super_node: makes clusters by multilevel | streaming.
     pub clusterer: String,
-    /// How `streaming` places nodes: `clusters`, `fennel` or `ldg`.
+    /// super_node, streaming: streaming places nodes by clusters | fennel | ldg.
     pub rule: String,
-    /// How often `streaming` goes through the edges.
+    /// super_node, streaming: times streaming goes through the edges.
     pub passes: u32,
     /// Keys of members from outside.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub own: Options,
 }
 

@@ -1,16 +1,17 @@
 //! `[policy]`: what may not leave.
 
 use laconic_wire::{DenyList, Door};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 
 /// `[policy]`: what may not leave. Each worker's own: others may deny something else.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyConfig {
-    /// Contents that this worker sends nobody, such as `features`, `labels` or `rows:evaluation`: for whatever purpose,
-    /// or for the one that is named. A run stops before the first such frame.
+    /// Contents that this worker sends nobody, such as ["features", "rows:evaluation"]: the run stops before the first
+    /// such frame, with exit code 7 (docs/explanation/privacy.md names them all).
     pub deny: Vec<String>,
 }
 

@@ -4,63 +4,76 @@ use std::time::Duration;
 
 use laconic_nn::architecture::Handed;
 use laconic_wire::codec::Options;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::batch::NameOrNumber;
 use super::pace::{Pace, Span};
 
 /// `[schedule]`: when workers exchange.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ScheduleConfig {
-    /// `synchronous`, `pipelined`, `lazy`; `averaging`, `psgd_pa`, `llcg` with independent trainers; `ggs`.
+    /// synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: independent trainers,
+    /// whose models are averaged.
     pub kind: String,
-    /// Synchronous: whether the first layer's halo, which never changes, is fetched once and kept.
+    /// synchronous, pipelined, ggs: fetch the first layer's halo once.
     pub cache_inputs: bool,
-    /// Whether work goes on while messages travel. Changes the speed and not one bit of the result.
+    /// Work while messages travel; same bits either way.
     pub overlap: bool,
-    /// Pipelined, and trainers with stale rows: what crosses where messages are products with weights.
+    /// averaging, pipelined: what crosses where messages are products with weights: rows, products.
     pub late: Carried,
-    /// Pipelined: the share of the average in what stands for last round's rows; 0 takes them as they are.
+    /// pipelined: share of the moving average in late rows, 0: none; the paper has 0.95.
     pub smooth_features: f32,
-    /// Pipelined: the same for gradients of halo rows.
+    /// pipelined: the same for late gradients.
     pub smooth_gradients: f32,
-    /// Lazy: `features` (features cross once, then what stages hand on) or `mlp` (only what stages hand on crosses).
+    /// lazy, averaging: features | mlp: features cross once, then what stages hand on; or never, only what stages hand
+    /// on does.
     pub start: Start,
-    /// Lazy: what a stage hands on to the next, `scores`, `hidden` or `{ columns = k }`. Not given: `hidden` from
-    /// features, `scores` from an mlp.
+    /// lazy, averaging: what a stage hands on: scores | hidden | { columns = k }, a learned map of the hidden rows to k
+    /// columns (start = features: hidden; mlp: scores).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hand_on: Option<HandOnChoice>,
-    /// Lazy: rounds of each stage; stages beyond the list take `train.epochs`.
+    /// lazy, averaging: rounds of each stage ([]: train.epochs).
     pub rounds: Vec<u32>,
-    /// Lazy: learning rate of each stage; stages beyond the list take `train.lr`.
+    /// lazy, averaging: learning rate of each stage ([]: train.lr).
     pub lr: Vec<f32>,
-    /// Trainers: how far the mean of one time is from the next.
+    /// averaging, psgd_pa, llcg: from one mean to the next: a time ("2min"), or steps or epochs of each trainer ("500
+    /// steps", "1 epoch").
     pub interval: Pace,
-    /// Trainers: when the run ends; `train.epochs` epochs if not given.
+    /// averaging, psgd_pa, llcg: the end: a time, or steps or epochs of whichever trainer has had them first
+    /// (train.epochs epochs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Pace>,
-    /// Trainers: what each model counts for in a mean.
+    /// averaging, llcg: what a model counts for: uniform | rows | steps: alike, by training rows, by steps since the
+    /// last mean.
     pub mean: Weighting,
-    /// Trainers: models that a mean is taken of at least; 0 for more than half.
+    /// averaging, psgd_pa, llcg: models that a mean is taken of at least (0: more than half).
     pub quorum: u32,
-    /// Trainers: how long the others have once so many have answered.
+    /// averaging, psgd_pa, llcg: how long other trainers have once a quorum has answered; by steps who is not ready
+    /// then gives the steps that it has.
     pub grace: Span,
-    /// Trainers: what they know of each other's nodes.
+    /// averaging: none | frozen | stale: what trainers know of each other's nodes: nothing; the aggregates of a stage's
+    /// inputs, exchanged once; or rows of all layers, told every so many means and never waited for.
     pub halo: TrainersHalo,
-    /// Trainers with stale rows: after how many means they tell each other rows again.
+    /// averaging: with halo = stale, after how many means trainers tell each other rows again.
     pub refresh: u32,
-    /// Trainers: whether the aggregator has a process of its own, or the trainer of a part lives in it.
+    /// averaging, psgd_pa, llcg: own, or the number of a part whose trainer lives in the aggregator's process: nothing
+    /// crosses between the two.
+    #[schemars(with = "NameOrNumber")]
     pub aggregator: AggregatorPlace,
-    /// Trainers: who evaluates means, `aggregator` or `workers`. Not given: the workers where the data are a folder of
-    /// parts, so that nobody reads more than its own, else the aggregator.
+    /// averaging, psgd_pa: who evaluates means, the aggregator (it holds the whole graph) or the workers (each for its
+    /// own nodes) (workers for a folder of parts, else aggregator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluator: Option<MeansEvaluator>,
-    /// Trainers that evaluate means: over which edges.
+    /// averaging, psgd_pa: over which edges workers evaluate means, halo (all; rows of other workers' nodes cross for
+    /// it) or local (those between own nodes; only counts cross).
     pub evaluate: EvaluationEdges,
-    /// LLCG: steps of correction after each mean, on the whole graph.
+    /// llcg: steps on the whole graph after each mean.
     pub corrections: u32,
     /// Keys of members from outside.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub own: Options,
 }
 
@@ -105,7 +118,7 @@ impl ScheduleConfig {
 }
 
 /// `schedule.late`: what crosses late where messages are products of rows with weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Carried {
     /// The rows, of which the receiver makes messages with the weights of now.
@@ -115,7 +128,7 @@ pub enum Carried {
 }
 
 /// `schedule.mean`: what a trainer's model counts for in a mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
     /// All count alike, as in RandomTMA and SuperTMA.
@@ -128,7 +141,7 @@ pub enum Weighting {
 }
 
 /// `schedule.halo`: what trainers know of each other's nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainersHalo {
     /// Nothing: each trains on the graph of its own nodes.
@@ -141,7 +154,7 @@ pub enum TrainersHalo {
 }
 
 /// `schedule.evaluator`: who evaluates means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeansEvaluator {
     /// The aggregator, which holds the whole graph.
@@ -152,7 +165,7 @@ pub enum MeansEvaluator {
 }
 
 /// `schedule.evaluate`: over which edges workers evaluate means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationEdges {
     /// All: rows of other workers' nodes cross for it.
@@ -193,7 +206,7 @@ impl From<AggregatorPlace> for toml::Value {
 }
 
 /// `schedule.start`: what lazy training starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// Features cross once, then hidden rows.
@@ -203,8 +216,9 @@ pub enum Start {
 }
 
 /// `schedule.hand_on`: what a stage of lazy training hands on to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", try_from = "toml::Value")]
+#[schemars(!try_from)]
 pub enum HandOnChoice {
     /// The class scores of its throw-away classifier.
     Scores,
@@ -232,10 +246,9 @@ impl TryFrom<toml::Value> for HandOnChoice {
 }
 
 /// `[averaging]`: what befalls trainers on purpose.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AveragingConfig {
-    /// Parts whose trainers never start, so that nobody ever sees their nodes: the published protocol of failed
-    /// trainers.
+    /// Parts whose trainers never start, as if they had failed, so that nobody sees their nodes.
     pub drop: Vec<u32>,
 }

@@ -1,35 +1,40 @@
 //! `[task]`: what is learned.
 
 use laconic_graph::links::{EdgeSplit, NegativeScope};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::NamedSplit;
 use crate::error::Result;
 
 /// `[task]`: what is learned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfig {
-    /// `node_classification` or `link_prediction`.
+    /// node_classification | link_prediction.
     pub kind: TaskChoice,
-    /// Links: what scores a pair of embeddings: `dot`, `mlp`, `distmult`.
+    /// link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns; distmult learns
+    /// a vector for each relation of edges.
     pub decoder: String,
-    /// `mlp` decoder: hidden layers.
+    /// mlp: hidden layers.
     pub decoder_layers: usize,
-    /// Links: the share of edges that is held out, both directions and all relations of a pair together; or those that
-    /// the data hold out.
+    /// link_prediction: { val, test, seed }: shares of edges that are held out, both directions and all relations of a
+    /// pair together; or given, those that the data hold out ({ val = 0.05, test = 0.1, seed = 0 }).
     pub split: LinkSplitChoice,
-    /// Links: where the other end of pairs comes from that are learned to be no edges.
+    /// link_prediction: global | local: pairs that are no edges have any node for a target, or one of the target's
+    /// owner.
     pub negatives: Replacement,
-    /// Links: how many such pairs for each edge, other ones in every round.
+    /// link_prediction: such pairs an edge, others in every round.
     pub negatives_per_edge: u32,
-    /// Links: whether drawn pairs that are edges are left out; of several relations that the decoder reads, edges of
-    /// the same one.
+    /// link_prediction: whether drawn pairs that are edges, with distmult of the same relation, are left out: training
+    /// edges in training, all edges in evaluations.
     pub filter_negatives: bool,
-    /// Links in batches: whether the edges that a batch predicts pass no messages in it.
+    /// link_prediction: whether the edges that a batch (batch.size) predicts, both directions and all relations, pass
+    /// no messages in it.
     pub exclude_targets: bool,
-    /// Links: among how many pairs that are no edges each held-out edge is ranked, always the same; or those that the
-    /// data give.
+    /// link_prediction: pairs among which each held-out edge is ranked (mrr, recall, ndcg), from all nodes, always the
+    /// same; or given, those that the data give beside a given task.split. Areas compare with the first pair of each
+    /// edge, hits@K with a pool of such, about as many for validation as for testing.
     pub eval_negatives: EvalNegatives,
 }
 
@@ -50,7 +55,7 @@ impl Default for TaskConfig {
 }
 
 /// `task.kind`: whether nodes have classes or pairs of nodes an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskChoice {
     /// The classes of nodes.
@@ -88,7 +93,7 @@ impl TaskChoice {
 }
 
 /// `task.split`: which edges are held out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LinkSplitChoice {
     /// Those that the data hold out.
@@ -111,7 +116,7 @@ impl LinkSplitChoice {
 }
 
 /// `task.split = { … }`: shares of edges and the seed that draws them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSplit {
     /// Edges that choose the best round.
@@ -140,7 +145,7 @@ impl LinkSplit {
 }
 
 /// `task.eval_negatives`: what held-out edges are judged against.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum EvalNegatives {
     /// Pairs that the data give.
@@ -150,7 +155,7 @@ pub enum EvalNegatives {
 }
 
 /// `task.negatives`: what an edge's target is replaced by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Replacement {
     /// Any node.

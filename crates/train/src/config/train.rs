@@ -1,69 +1,84 @@
 //! `[train]`: how the model is trained.
 
 use laconic_nn::Precision;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pace::Pace;
 
 /// `[train]`: how the model is trained.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Rounds; per stage when lazy. One round is one full-batch step.
+    /// rounds, per stage when lazy; one round is one full-batch step.
     pub epochs: u32,
-    /// The base learning rate.
+    /// Learning rate.
     pub lr: f32,
-    /// L2 penalty, or decoupled decay with adamw.
+    /// L2 penalty; decoupled decay with adamw.
     pub weight_decay: f32,
-    /// `adam`, `adamw`, `sgd`.
+    /// adam | adamw | sgd.
     pub optimiser: String,
-    /// Momentum of sgd.
+    /// sgd: momentum.
     pub momentum: f32,
-    /// What adam and adamw add to the size of gradients before they divide by it.
+    /// adam, adamw: what is added to the size of gradients that a step is divided by.
     pub epsilon: f32,
-    /// `constant`, `linear`, `cosine`, `step`.
+    /// constant | linear | cosine | step.
     pub lr_schedule: String,
-    /// Rounds between two falls of `step`.
+    /// step: rounds between two falls of the rate.
     pub lr_step: u32,
-    /// What `step` multiplies the rate by.
+    /// step: what multiplies the rate then.
     pub lr_factor: f32,
     /// Rounds over which the rate first rises.
     pub warmup: u32,
-    /// The end that falling rates and ramps of messages run towards, of each stage, the last for all further ones:
-    /// epochs, and of independent trainers steps or a time as well. Empty: the end of the stage. A run that is resumed
-    /// with another end keeps that of before.
+    /// The end, of each stage, that train.lr_schedule and ramps of messages run towards, such as ["200 epochs"]; behind
+    /// it they stay as they ended; `resume` with another end keeps that of before, and train.horizon=[] spreads them
+    /// anew ([]: the end of the stage: train.epochs, schedule.rounds or schedule.limit).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub horizon: Vec<Pace>,
-    /// The largest norm of the gradient; 0 for none.
+    /// Largest norm of the gradient, 0 for none.
     pub clip: f32,
-    /// Whether rows and folds that the backward pass could read are recomputed rather than kept (activation
-    /// checkpointing): less memory, more time, and the same bits.
+    /// Without batches: make rows, folds and messages that the backward pass reads again rather than keep them
+    /// (activation checkpointing): less memory, more time, same bits.
     pub recompute: bool,
-    /// How features, rows between layers and their gradients are stored.
+    /// f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes little more than half
+    /// the memory, and where the processor multiplies it half to two thirds of the time (gat: five sixths). Parameters,
+    /// logits and the optimiser stay f32; one worker and several then differ by the rounding of sums to 8 bits, in
+    /// losses by some per cent.
     pub precision: Stored,
-    /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its
-    /// own rows in between and then parameters are averaged, weighted by training rows.
+    /// Rounds between two reductions; above 1 models are averaged, weighted by training rows, instead of gradients
+    /// added.
     pub sync_every: u32,
-    /// The seed of initial values, dropout and everything else but data and partition.
+    /// Seed of initial values, dropout and everything else but data and partition.
     pub seed: u64,
-    /// Rounds between two evaluations; 0 evaluates only after the last.
+    /// Rounds between two evaluations, 0: only after the last.
     pub eval_every: u32,
-    /// Evaluations without a better one after which a stage ends; 0 for never.
+    /// Evaluations without a better one that end a stage (early stopping), 0: never.
     pub patience: u32,
-    /// What chooses the best round by validation, and what patience waits for.
+    /// metric | loss: which of the validation nodes' chooses the best round; patience waits for it; where the metric is
+    /// not defined, the loss does.
     pub select_by: SelectBy,
-    /// What each class counts for in the loss; nothing: all alike.
+    /// What classes count for in the loss of training: balanced (all alike together, by how many training nodes of each
+    /// all workers have), or a number a class in the order of their numbers; with several labels a node, a label that
+    /// is there against one that is not (all 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class_weights: Option<ClassWeights>,
-    /// The metrics; the first chooses the best round, unless the loss does. Empty: accuracy, or micro_f1 with several
-    /// labels a node. One may stand alone, without a list.
+    /// accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; of links mrr | hits@10, 20, 50, 100 | recall@10, … |
+    /// ndcg@10, … | roc_auc | roc_auc_exact; the first is the one that may choose the best round. Ranks are those of
+    /// each held-out edge among pairs of its own source: mrr is the mean of 1 by the rank, recall@k the share of ranks
+    /// up to k, ndcg@k the mean of 1 by log2(1 + rank) of those; hits@K is the share of edges above the K-th best of
+    /// one pool for all (its size is printed beside it, and fewer than K leave it undefined). macro_f1 is the mean over
+    /// classes that occur or are predicted; roc_auc is from counts in bins of the score (a note says how far off it may
+    /// be), roc_auc_exact sends every labelled node's scores and labels, of links the scores of every held-out edge and
+    /// its pair, to every worker; one may stand alone, without a list ([]: accuracy; micro_f1 with several labels a
+    /// node; mrr of links).
     #[serde(deserialize_with = "one_or_several")]
+    #[schemars(with = "Words")]
     pub metrics: Vec<String>,
-    /// Whether worker 0 is told the figures of each part's own validation and test nodes, and how many of each class
-    /// were taken for which.
+    /// Tell worker 0 the figures of each part's own validation and test nodes, and how many of each class were taken
+    /// for which, with each checkpoint and at the end: what summary.json has of parts and classes (true).
     #[serde(skip_serializing_if = "is_true")]
     pub part_figures: bool,
-    /// Compute threads of a worker; 0 divides the machine's cores between the workers on it.
+    /// Compute threads of a worker, 0: share the machine.
     pub threads: usize,
 }
 
@@ -73,13 +88,17 @@ fn is_true(value: &bool) -> bool {
 }
 
 /// A word, or a list of words.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Words {
+    /// One.
+    One(String),
+    /// A list of them.
+    Several(Vec<String>),
+}
+
+/// Words, of which one may stand alone.
 fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Words {
-        One(String),
-        Several(Vec<String>),
-    }
     Ok(match Words::deserialize(from)? {
         Words::One(word) => vec![word],
         Words::Several(words) => words,
@@ -117,8 +136,9 @@ impl Default for TrainConfig {
 }
 
 /// `train.class_weights`: what each class counts for in the loss of training. Figures do not know of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, try_from = "toml::Value")]
+#[schemars(!try_from)]
 pub enum ClassWeights {
     /// By how many training nodes there are.
     Counted(CountedWeights),
@@ -127,7 +147,7 @@ pub enum ClassWeights {
 }
 
 /// `train.class_weights = "balanced"`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountedWeights {
     /// All classes count for as much together. With several labels a node: a label's nodes that have it count for as
@@ -154,7 +174,7 @@ impl TryFrom<toml::Value> for ClassWeights {
 
 /// `train.precision`: how features, rows between layers and their gradients are stored. Parameters, their gradients,
 /// logits and the optimiser's moments are `f32` either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stored {
     /// As `f32`.
@@ -173,7 +193,7 @@ impl From<Stored> for Precision {
 }
 
 /// `train.select_by`: what chooses the best round by validation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectBy {
     /// The first of the metrics, the largest.

@@ -2,37 +2,41 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pace::Span;
 
 /// `[transport]`: what carries the bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
-    /// `threads`, `processes`, `mpi` or `simulated`.
+    /// threads | processes | mpi | simulated: workers of one process; or a process each, which the program starts and
+    /// watches, or those of mpirun; or independent trainers by a clock that jumps from event to event.
     pub kind: TransportKind,
-    /// Seconds that a worker waits for another before it gives up and says for whom.
+    /// Seconds a worker waits for another before it gives up and says for whom, and a step of independent trainers may
+    /// take.
     pub deadline_s: f64,
-    /// The same before the first round, where the other may have to read and cut its data first.
+    /// The same before the first round, where others may still read and cut data.
     pub start_deadline_s: f64,
-    /// A link model: a named link (`wan-100mbit-40ms`) or numbers (`100mbit,40ms`). Empty: as fast as it goes.
+    /// Link model: a named link or numbers such as "100mbit,40ms" (none).
     pub shape: String,
-    /// Whether the link model really waits rather than keeping a virtual clock.
+    /// The link model really waits (false: virtual clock).
     pub shape_sleeps: bool,
-    /// A fault to rehearse: `{ rank = 1, round = 3, kind = "crash" }` or `"stall"`.
+    /// Rehearse a failure: { rank, round, kind = "crash" | "stall" }.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
-    /// Simulated: steps a second of each trainer, the last one's for those behind it, too.
+    /// simulated: steps a second of each trainer, the last for those behind it ([]: 1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub speeds: Vec<f64>,
-    /// Simulated: trainers that fail.
+    /// simulated: a list of { who = trainer or "aggregator", at, kind = "killed" | "switched_off" | "stalled", back },
+    /// times such as "90 s" ([]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<TrainerFault>,
 }
 
 /// `transport.faults`: what happens to a trainer, or to the aggregator, on the simulated clock.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainerFault {
     /// Whom it happens to.
@@ -48,7 +52,7 @@ pub struct TrainerFault {
 }
 
 /// Whom a simulated fault happens to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Who {
     /// The trainer of this part.
@@ -58,7 +62,7 @@ pub enum Who {
 }
 
 /// The one who takes means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedWho {
     /// `"aggregator"`
@@ -66,7 +70,7 @@ pub enum NamedWho {
 }
 
 /// How somebody fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Failing {
     /// Its process ends and takes its links with it, so that the others are told. Who comes back has forgotten
@@ -79,7 +83,7 @@ pub enum Failing {
 }
 
 /// `transport.fault`: a rehearsal of what happens when a worker fails.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// The worker that fails.
@@ -91,7 +95,7 @@ pub struct Fault {
 }
 
 /// How a worker fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// It ends with an error.
@@ -116,7 +120,7 @@ impl Default for TransportConfig {
 }
 
 /// `transport.kind`: who starts workers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportKind {
     /// Threads of one process.
@@ -142,11 +146,11 @@ impl TransportKind {
 }
 
 /// `[out]`: what is written, and where.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutConfig {
-    /// The run's folder; `runs/<configuration file's name>` if empty.
+    /// Folder of the run (runs/NAME).
     pub dir: PathBuf,
-    /// Rounds between two checkpoints; 0: only at the end of a stage and on Ctrl-C.
+    /// Rounds between two checkpoints, 0: at the end of stages and on Ctrl-C.
     pub checkpoint_every: u32,
 }

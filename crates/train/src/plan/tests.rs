@@ -53,7 +53,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "messages.skip",
         "policy.deny",
     ];
-    for KeyDoc { key, .. } in KEYS {
+    for KeyDoc { key, .. } in KEYS.iter() {
         let known = serialised_keys().iter().any(|k| k == key) || optional.contains(key);
         assert!(known, "{key} is documented but does not exist");
     }
