@@ -34,7 +34,10 @@ impl Plan {
             let arch = format!("model.arch = {:?}", model.arch);
             if has_choice { format!("model.aggregator = {:?}", model.aggregator) } else { arch }
         } else if self.stages.iter().any(|stage| self.reveals(stage)) {
-            "reveal = true".to_owned()
+            match &self.messages.budget {
+                Some(_) => "messages.budget, whose masks reveal inputs column by column".to_owned(),
+                None => "inputs that are revealed column by column, or bit by bit (reveal = true)".to_owned(),
+            }
         } else {
             return Ok(());
         };

@@ -207,7 +207,11 @@ fn check_others(config: &Config, by_workers: bool) -> Result<()> {
     }
     let messages = &config.messages;
     if !messages.budget.is_empty() {
-        return refuse("messages.budget", "no rows cross that it could make smaller");
+        let what = match config.schedule.halo {
+            TrainersHalo::None => "no rows cross that it could make smaller",
+            _ => "what trainers tell each other is only bounded beforehand",
+        };
+        return refuse("messages.budget", what);
     }
     Ok(())
 }
