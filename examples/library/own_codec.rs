@@ -10,8 +10,15 @@ use laconic_wire::{Result, WireError};
 struct TopK(f64);
 
 /// What a registry needs to know. The numbers of codecs from outside start at 32.
-pub static TOP_K: CodecKind =
-    CodecKind { name: "top_k", number: 32, options: &["keep"], remembers: true, build, ..CodecKind::PLAIN };
+pub static TOP_K: CodecKind = CodecKind {
+    name: "top_k",
+    number: 32,
+    options: &["keep"],
+    remembers: true,
+    leaves_out: true,
+    build,
+    ..CodecKind::PLAIN
+};
 
 fn build(options: &Options, _: &CodecRegistry) -> Result<Box<dyn Codec>> {
     let keep = options.number("keep")?.unwrap_or(0.1);

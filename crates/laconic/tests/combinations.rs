@@ -37,7 +37,7 @@ fn said(sets: &[&String]) -> Result<(), String> {
     Plan::with(&members, &config, &counts).map(drop).map_err(|error| error.to_string())
 }
 
-fn both<'a>([a, b]: &'a [Group; 2]) -> Vec<&'a String> {
+fn both([a, b]: &[Group; 2]) -> Vec<&String> {
     a.iter().chain(b).collect()
 }
 

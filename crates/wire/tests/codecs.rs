@@ -142,7 +142,7 @@ fn every_codec_keeps_the_laws_whatever_is_inside() {
 #[test]
 fn what_is_left_over_for_the_next_message_stays_bounded_at_every_width() {
     let registry = CodecRegistry::default();
-    for kind in registry.iter().filter(|kind| !kind.wraps && !kind.remembers) {
+    for kind in registry.iter().filter(|kind| !kind.wraps && !kind.remembers && !kind.leaves_out) {
         for bits in [1, 2, 4, 8, 16, 32] {
             laws::codecs::check_feedback(kind, &registry, &Options::default(), bits);
         }

@@ -123,12 +123,12 @@ fn named(mut schema: serde_json::Value) -> serde_json::Value {
 
 /// `docs/reference/configuration.md`.
 fn page() -> String {
-    let mut page = format!(
+    let mut page = String::from(
         "# Configuration\n\nOne TOML file is one run. These are all keys, as `laconic keys` lists them; a run takes \
          one from the command line with `--set KEY=VALUE`.\nThe last words in brackets are the default. Names before a \
          colon are those of the members that read the key: with others it is refused.\n`laconic keys --schema` prints \
          the same as a JSON schema, by which editors complete and check TOML.\n\nThis page is made by `laconic keys \
-         --markdown`, from the fields of `crates/train/src/config/`: change it there.\n"
+         --markdown`, from the fields of `crates/train/src/config/`: change it there.\n",
     );
     let mut section = "";
     for KeyDoc { key, doc } in KEYS.iter() {

@@ -9,7 +9,7 @@ use laconic_wire::{Kind, Ledger, Rank, Row};
 
 use super::book::Book;
 use super::contents::Leaving;
-use super::spread::{forecast_end, forecast_start};
+use super::spread::{forecast_end, forecast_start, leaving_at_start};
 use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
 use super::trained::{
     evaluated_by_workers, shapes_among, shapes_of_evaluators, trained, unlike_epochs, with_something_to_learn,
@@ -250,7 +250,7 @@ fn costs_of_trainers(
     let global = &evaluated[0].global;
     let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
     let mut forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
-    enter_start_and_end(plan, &meetings, &mut forecast.books);
+    enter_start_and_end(plan, &meetings, &mut forecast.books, &mut forecast.leaves);
     let held = Held { trained: &own, evaluated: &evaluated };
     let workers = workers_of_trainers(plan, held, &meetings, forecast.books);
     let is_known = !forecast.means.is_empty();
@@ -286,19 +286,20 @@ fn costs_of_trainers(
 }
 
 /// Enters what processes that hold one part each tell each other besides.
-fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, books: &mut [Ledger]) {
+fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, books: &mut [Ledger], leaves: &mut [Vec<Leaving>]) {
     let has_processes = matches!(plan.config.transport.kind, TransportKind::Processes | TransportKind::Mpi);
     if meetings.evaluating.is_empty() || !has_processes {
         return;
     }
     let size = books.len();
-    for (rank, book) in Rank::all(size).zip(books) {
+    for ((rank, book), leaves) in Rank::all(size).zip(books).zip(leaves) {
         let evaluating = meetings.evaluating[rank.index()].to_bytes().len();
         let of_trainer = rank.index().checked_sub(1).and_then(|place| meetings.exchanging.get(place));
         let exchanging = of_trainer.map_or(0, |shapes| shapes.to_bytes().len());
         let told = if meetings.exchanging.is_empty() { vec![evaluating] } else { vec![evaluating, exchanging] };
         forecast_start((plan, size - 1), (rank, size), &told, book);
         forecast_end((rank, size), book);
+        leaves.extend(leaving_at_start(plan, (rank, size)));
     }
 }
 

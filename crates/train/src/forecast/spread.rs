@@ -3,16 +3,19 @@
 
 use laconic_wire::{Kind, Ledger, Rank, collectives};
 
+use super::book::Book;
+use super::contents::{Leaving, What};
 use crate::exchange::steps::Step;
 use crate::plan::Plan;
 use crate::worker::agree::forecast_agree;
+use crate::worker::class_weights::forecast_class_weights;
 
 /// What is told of what was sent to each worker of each kind: frames, bytes of payload, and with framing.
 pub const COUNTS: usize = 3;
 
 /// How many numbers all say of themselves, of so many trainers and their aggregator.
-pub fn facts_len(plan: &Plan, trainers: usize) -> usize {
-    2 * trainers + 1 + plan.class_counts
+pub fn facts_len(trainers: usize) -> usize {
+    2 * trainers + 1
 }
 
 /// Bytes that the totals of one of so many workers take.
@@ -29,11 +32,19 @@ pub fn forecast_start(
     ledger: &mut Ledger,
 ) {
     forecast_agree(rank, size, ledger);
-    collectives::forecast_all_reduce_f64(ledger, Step::TrainerFacts.tag(0), size, rank, facts_len(plan, trainers));
+    collectives::forecast_all_reduce_f64(ledger, Step::TrainerFacts.tag(0), size, rank, facts_len(trainers));
+    forecast_class_weights(plan, size, rank, ledger);
     for (number, told) in told.iter().enumerate() {
         collectives::forecast_all_gather(ledger, Step::Shapes.of_exchange(0, number), size, rank, *told);
     }
     collectives::forecast_barrier(ledger, Step::TrainerFacts.tag(1), size, rank);
+}
+
+/// What of that a policy may deny: how many training nodes of each class there are.
+pub fn leaving_at_start(plan: &Plan, (rank, size): (Rank, usize)) -> Vec<Leaving> {
+    let mut book = Book::default();
+    book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
+    book.leaves()
 }
 
 /// Enters what it sends behind the last.

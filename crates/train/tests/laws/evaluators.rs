@@ -200,6 +200,22 @@ fn over_any_transport_each_process_holds_its_own_part_and_the_run_is_the_same() 
 }
 
 #[test]
+fn class_counts_cross_as_such_as_predicted_and_a_policy_keeps_them_back() {
+    let (dataset, balanced) = (graph(150, 3), "train.class_weights=balanced");
+    let (config, parts) = (trainers(&[WORKERS, balanced]), dealt(&dataset, 3));
+    let apart: Vec<Outcome> = spread(&config, &parts).into_iter().map(|outcome| outcome.expect("a run")).collect();
+    assert_eq!(bits(&apart[..1]), bits(&run(&config, &dataset, 3)));
+    for outcome in &apart {
+        assert!(outcome.predicted.difference(&outcome.sent).is_empty(), "rank {}", outcome.rank);
+    }
+    for outcome in spread(&trainers(&[WORKERS, balanced, "policy.deny=[\"class_counts\"]"]), &parts) {
+        let error = outcome.err().expect("refused");
+        assert_eq!(error.exit_code(), 7, "{error}");
+        assert!(error.to_string().contains("class counts"), "{error}");
+    }
+}
+
+#[test]
 fn each_process_needs_no_file_but_its_own_part_and_the_aggregator_none() {
     let (all, dataset) = (folder(), graph(150, 3));
     let parts = dealt(&dataset, 3);

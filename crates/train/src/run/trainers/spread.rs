@@ -28,7 +28,7 @@ use crate::fit::progress::Snapshot;
 use crate::fit::stages::Trained;
 use crate::forecast::contents::denied;
 use crate::forecast::memory;
-use crate::forecast::spread::{COUNTS, facts_len, forecast_end, forecast_start, totals_len};
+use crate::forecast::spread::{COUNTS, facts_len, forecast_end, forecast_start, leaving_at_start, totals_len};
 use crate::forecast::trained::trained;
 use crate::forecast::trainers::{Meetings, TrainersForecast};
 use crate::plan::identity::Identity;
@@ -284,14 +284,18 @@ struct Known {
 impl Own {
     fn add_up(&self, start: &mut Metered, memory: u64) -> Result<Known> {
         let (rank, size, trainers) = (start.rank().index(), start.size(), self.parts.len());
-        let mut facts = vec![0.0; facts_len(&self.plan, trainers)];
+        let mut facts = vec![0.0; facts_len(trainers)];
+        let mut classes = vec![0.0; self.plan.class_counts];
         facts[rank] = memory as f64;
         if let Some((_, of_epoch)) = &self.trains_on {
             facts[size + rank - 1] = *of_epoch as f64;
-            count_classes(&self.part, &mut facts[size + trainers..]);
+            count_classes(&self.part, &mut classes);
         }
         collectives::all_reduce_f64(start, Step::TrainerFacts.tag(0), &mut facts)?;
-        let classes = facts.split_off(size + trainers);
+        // Apart, so that a policy can keep them back.
+        if !classes.is_empty() {
+            collectives::all_reduce_f64(start, Step::ClassCounts.tag(0), &mut classes)?;
+        }
         let of_epoch = facts.split_off(size).into_iter().map(|steps| steps.max(1.0) as u64).collect();
         let class_weights = class_weights_of(&self.plan, &classes, self.part.global.classes);
         Ok(Known { of_epoch, class_weights, memory: facts.into_iter().map(|bytes| bytes as u64).collect() })
@@ -343,6 +347,7 @@ impl Gathered {
             let book = &mut all.books[rank.index()];
             let told: Vec<usize> = self.told.iter().map(|told| told[rank.index()]).collect();
             forecast_start((plan, of_epoch.len()), (rank, size), &told, book);
+            all.leaves[rank.index()].extend(leaving_at_start(plan, (rank, size)));
             besides.push(without(book, models));
             forecast_end((rank, size), book);
         }
