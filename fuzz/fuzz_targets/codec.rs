@@ -26,5 +26,7 @@ fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
     let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
     let decoded = codec.decode(message, &payload, into, Store::Set);
     // Positions of what was not left out may lead nowhere.
-    assert!(about.varies || about.leaves_out || decoded.is_ok() == (payload.len() == codec.bytes(&level, rows, columns)));
+    assert!(
+        about.varies || about.leaves_out || decoded.is_ok() == (payload.len() == codec.bytes(&level, rows, columns))
+    );
 });
