@@ -3,8 +3,8 @@
     python3 tools/house.py CHECKOUT [OTHER]
 
 Words and sentences of the pages that are read first, words that the glossary replaces, lines of code, tuples among
-parameters, methods of public traits, pairs of files that import each other, and places that ask about a mode. Tests are
-left out, but for lines. Python's standard library is enough; `git worktree add FOLDER COMMIT` makes an older checkout.
+parameters, methods of public traits, pairs of files that import each other, and places that ask about a mode. Tests and
+comments are left out, but for lines. Python's standard library is enough; `git worktree add FOLDER COMMIT` makes an older checkout.
 """
 
 import re

@@ -118,6 +118,12 @@ fn named(mut schema: serde_json::Value) -> serde_json::Value {
             names.as_array_mut().expect("names are all that is here").push(name.into());
         }
     }
+    // Members from outside would have keys of their own there, and this program has none.
+    for section in ["ModelConfig", "PartitionConfig", "ScheduleConfig"] {
+        if let Some(section) = schema.pointer_mut(&format!("/$defs/{section}")) {
+            section["additionalProperties"] = false.into();
+        }
+    }
     schema
 }
 

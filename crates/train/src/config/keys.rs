@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
 
@@ -17,11 +18,28 @@ pub struct KeyDoc {
     pub doc: &'static str,
 }
 
-/// Every key of a configuration, by name.
+/// The sections in the order in which they are told: data, what is learned from them, and how.
+const SECTIONS: [&str; 12] = [
+    "data",
+    "partition",
+    "model",
+    "task",
+    "train",
+    "batch",
+    "schedule",
+    "averaging",
+    "messages",
+    "transport",
+    "policy",
+    "out",
+];
+
+/// Every key of a configuration, by section and name.
 pub static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
     let schema = schema();
-    let sections = properties(schema.as_value()).into_iter().flatten();
-    let keys = sections.flat_map(|(section, value)| {
+    let mut sections: Vec<_> = properties(schema.as_value()).into_iter().flatten().collect();
+    sections.sort_by_key(|(section, _)| SECTIONS.iter().position(|known| known == section));
+    let keys = sections.into_iter().flat_map(|(section, value)| {
         let keys = properties(resolved(schema.as_value(), value)).into_iter().flatten();
         // They are listed once, and live as long as the program.
         keys.map(move |(key, about)| KeyDoc { key: format!("{section}.{key}").leak(), doc: meaning(about).leak() })
@@ -31,7 +49,24 @@ pub static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
 
 /// The JSON schema of a configuration, draft 2020-12: for editors, and for programs that write configurations.
 pub fn schema() -> Schema {
-    schema_for!(Config)
+    let mut schema = schema_for!(Config);
+    RecursiveTransform(shorten_default).transform(&mut schema);
+    schema
+}
+
+/// Defaults as people write them: numbers of 32 bits in their shortest form, and none where it is empty.
+fn shorten_default(schema: &mut Schema) {
+    let Some(default) = schema.get("default") else { return };
+    let short = |number: f64| format!("{:?}", number as f32).parse::<f64>();
+    match (default, default.as_f64().filter(|number| f64::from(*number as f32) == *number).map(short)) {
+        (Value::Number(number), Some(Ok(short))) if number.is_f64() => {
+            schema.insert("default".to_owned(), short.into());
+        }
+        (Value::String(text), _) if text.is_empty() => {
+            schema.remove("default");
+        }
+        _ => {}
+    }
 }
 
 fn properties(schema: &Value) -> Option<&Map<String, Value>> {
@@ -73,14 +108,11 @@ fn is_explained(text: &str, default: &str) -> bool {
 /// A default as a configuration would say it; nothing for what is empty by default, and for tables.
 fn in_words(default: &Value) -> Option<String> {
     match default {
-        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::String(text) => Some(text.clone()),
         Value::Bool(_) => Some(default.to_string()),
         Value::Number(number) => {
             let number = number.as_f64()?;
-            let short = number as f32;
-            // Of the shortest number of 32 bits, which stands here with 64.
-            let text = if f64::from(short) == number { format!("{short:?}") } else { format!("{number:?}") };
-            Some(text.trim_end_matches(".0").to_owned())
+            Some(format!("{number:?}").trim_end_matches(".0").to_owned())
         }
         Value::Array(list) if list.is_empty() => Some("[]".to_owned()),
         _ => None,

@@ -10,7 +10,7 @@ use super::pace::Pace;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// rounds, per stage when lazy; one round is one full-batch step.
+    /// Rounds over all training nodes, or with batch.size epochs of batches; per stage when lazy.
     pub epochs: u32,
     /// Learning rate.
     pub lr: f32,
@@ -48,7 +48,7 @@ pub struct TrainConfig {
     /// Rounds between two reductions; above 1 models are averaged, weighted by training rows, instead of gradients
     /// added.
     pub sync_every: u32,
-    /// Seed of initial values, dropout and everything else but data and partition.
+    /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
     pub eval_every: u32,
@@ -70,7 +70,7 @@ pub struct TrainConfig {
     /// classes that occur or are predicted; roc_auc is from counts in bins of the score (a note says how far off it may
     /// be), roc_auc_exact sends every labelled node's scores and labels, of links the scores of every held-out edge and
     /// its pair, to every worker; one may stand alone, without a list ([]: accuracy; micro_f1 with several labels a
-    /// node; mrr of links).
+    /// node; mrr and hits@50 of links).
     #[serde(deserialize_with = "one_or_several")]
     #[schemars(with = "Words")]
     pub metrics: Vec<String>,

@@ -3,8 +3,9 @@
 use laconic_nn::Precision;
 
 use super::Plan;
-use crate::config::Stored;
+use crate::config::{CodecChoice, Stored};
 use crate::error::{Result, TrainError};
+use crate::schedule::Stage;
 
 impl Plan {
     /// How features, rows between layers and their gradients are stored.
@@ -22,6 +23,7 @@ impl Plan {
             return Ok(());
         }
         let model = &config.model;
+        let freezes = || self.stages.iter().any(Stage::may_freeze);
         let networks = || self.stages.iter().map(|stage| &stage.network);
         let with = if config.batch.size > 0 {
             format!("batch.size = {}", config.batch.size)
@@ -34,10 +36,10 @@ impl Plan {
             let arch = format!("model.arch = {:?}", model.arch);
             if has_choice { format!("model.aggregator = {:?}", model.aggregator) } else { arch }
         } else if self.stages.iter().any(|stage| self.reveals(stage)) {
-            match &self.messages.budget {
-                Some(_) => "messages.budget, whose masks reveal inputs column by column".to_owned(),
-                None => "inputs that are revealed column by column, or bit by bit (reveal = true)".to_owned(),
-            }
+            "inputs that are revealed column by column, or bit by bit (reveal = true)".to_owned()
+        } else if self.messages.budget.is_some() && config.messages.forward == CodecChoice::exact() && freezes() {
+            "messages.budget, whose masks reveal inputs column by column (not where messages.forward names a codec)"
+                .to_owned()
         } else {
             return Ok(());
         };
