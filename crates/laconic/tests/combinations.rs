@@ -1,5 +1,5 @@
-//! `docs/reference/combinations.md` lists what cannot be combined: every pair that it names is refused, neither half of it
-//! is, and whatever else is refused among the settings on the page is there.
+//! `docs/reference/combinations.md` lists what cannot be combined: every pair that it names is refused, neither half of
+//! it is, and whatever else is refused among the settings on the page is there.
 
 use std::path::PathBuf;
 

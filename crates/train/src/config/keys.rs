@@ -34,17 +34,34 @@ const SECTIONS: [&str; 12] = [
     "out",
 ];
 
+/// Keys by which others are read or not: they come first in their section, so that of two configurations that differ the
+/// key that decides is named.
+const DECIDING: [&str; 9] = [
+    "partition.method",
+    "model.arch",
+    "task.kind",
+    "train.optimiser",
+    "train.lr_schedule",
+    "batch.size",
+    "batch.kind",
+    "schedule.kind",
+    "schedule.evaluator",
+];
+
 /// Every key of a configuration, by section and name.
 pub static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
     let schema = schema();
-    let mut sections: Vec<_> = properties(schema.as_value()).into_iter().flatten().collect();
-    sections.sort_by_key(|(section, _)| SECTIONS.iter().position(|known| known == section));
-    let keys = sections.into_iter().flat_map(|(section, value)| {
+    let sections = properties(schema.as_value()).into_iter().flatten();
+    let keys = sections.flat_map(|(section, value)| {
         let keys = properties(resolved(schema.as_value(), value)).into_iter().flatten();
         // They are listed once, and live as long as the program.
         keys.map(move |(key, about)| KeyDoc { key: format!("{section}.{key}").leak(), doc: meaning(about).leak() })
     });
-    keys.collect()
+    let mut keys: Vec<KeyDoc> = keys.collect();
+    let section = |key: &KeyDoc| SECTIONS.iter().position(|section| key.key.split('.').next() == Some(section));
+    let decides = |key: &KeyDoc| DECIDING.iter().position(|known| *known == key.key).unwrap_or(DECIDING.len());
+    keys.sort_by_key(|key| (section(key), decides(key)));
+    keys
 });
 
 /// The JSON schema of a configuration, draft 2020-12: for editors, and for programs that write configurations.

@@ -12,13 +12,13 @@ use super::pace::Pace;
 pub struct TrainConfig {
     /// Rounds over all training nodes, or with batch.size epochs of batches; per stage when lazy.
     pub epochs: u32,
-    /// Learning rate.
+    /// Learning rate of a step, before train.lr_schedule.
     pub lr: f32,
     /// L2 penalty; decoupled decay with adamw.
     pub weight_decay: f32,
     /// adam | adamw | sgd.
     pub optimiser: String,
-    /// sgd: momentum.
+    /// sgd: share of the last step that is taken once more.
     pub momentum: f32,
     /// adam, adamw: what is added to the size of gradients that a step is divided by.
     pub epsilon: f32,

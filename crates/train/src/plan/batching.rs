@@ -282,8 +282,14 @@ impl Plan {
         if messages.are_adaptive() || messages.skip.is_some() {
             return refuse("adaptive bits, and messages.skip,", why);
         }
-        if messages.drop_columns().is_some() && late().next().is_none() {
-            return refuse("a mask", "rows that are kept for later batches would lack columns for good");
+        // Input rows alone cross, once, and no gradients of rows come back.
+        let masks_inputs =
+            |stage: &Stage| stage.reads_neighbours() && messages.coding(stage.input_tag(0)).kind.reads.ratio;
+        if self.stages.iter().any(masks_inputs) && late().next().is_none() {
+            return refuse(
+                "a mask",
+                "a batch's rows would lack columns, for good where they are kept for later batches",
+            );
         }
         let crosses_often = |stage: &Stage| stage.reads_neighbours() && !stage.keeps_all_it_reads();
         let rounds_by_chance = |stage: &Stage| messages.coding(stage.input_tag(0)).kind.draws && crosses_often(stage);

@@ -170,6 +170,21 @@ fn what_is_kept_of_fetched_rows_changes_what_crosses_and_no_bit() {
     }
 }
 
+/// Nothing comes back from whom rows were fetched, so how it would be coded is all the same.
+#[test]
+fn a_codec_of_gradients_of_rows_changes_nothing_in_batches() {
+    let dataset = graph(200, 4);
+    let of = |more: &[&'static str]| run(&config(&sampled(more)), &dataset, 3);
+    let plain = of(&[]);
+    for codec in ["half", "quantised", "masked", "{codec=\"masked\",ratio={from=8,clock=\"gradient_norm\"}}"] {
+        let key: &'static str = format!("messages.backward={codec}").leak();
+        let coded = of(&[key]);
+        assert_eq!(bits(&coded), bits(&plain), "{codec}");
+        let total = |outcomes: &[Outcome]| outcomes[0].summary.as_ref().map(|summary| summary.bytes.total);
+        assert_eq!(total(&coded), total(&plain), "{codec}");
+    }
+}
+
 /// With a rate near nothing only draws change the loss of a batch of all training nodes.
 #[test]
 fn neighbours_are_drawn_anew_as_often_as_is_said() {

@@ -169,8 +169,8 @@ impl CodecRegistry {
     }
 
     /// What is known of a codec of this name with these options and of all that is inside it: it reads what any of them
-    /// reads, draws, remembers, varies or leaves out if one does, and is lossless if all are. Number and options are its
-    /// own.
+    /// reads, draws, remembers, varies or leaves out if one does, and is lossless if all are. Number and options are
+    /// its own.
     ///
     /// # Errors
     ///
