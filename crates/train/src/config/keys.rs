@@ -34,8 +34,8 @@ const SECTIONS: [&str; 12] = [
     "out",
 ];
 
-/// Keys by which others are read or not: they come first in their section, so that of two configurations that differ the
-/// key that decides is named.
+/// Keys by which others are read or not: they come first in their section, so that of two configurations that differ
+/// the key that decides is named.
 const DECIDING: [&str; 9] = [
     "partition.method",
     "model.arch",

@@ -176,7 +176,7 @@ fn a_codec_of_gradients_of_rows_changes_nothing_in_batches() {
     let dataset = graph(200, 4);
     let of = |more: &[&'static str]| run(&config(&sampled(more)), &dataset, 3);
     let plain = of(&[]);
-    for codec in ["half", "quantised", "masked", "{codec=\"masked\",ratio={from=8,clock=\"gradient_norm\"}}"] {
+    for codec in ["half", "quantised", "masked"] {
         let key: &'static str = format!("messages.backward={codec}").leak();
         let coded = of(&[key]);
         assert_eq!(bits(&coded), bits(&plain), "{codec}");
