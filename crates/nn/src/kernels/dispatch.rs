@@ -253,26 +253,9 @@ fn may_use_tiles() -> bool {
     false
 }
 
-/// Zeroes the upper halves of the vector registers, which compiled code expects to find clean and which hand-written
-/// kernels of others may leave dirty: on Intel's processors every SSE instruction after them then waits to merge with
-/// what lies above, and a scalar loop takes up to fifteen times as long. Costs a cycle; changes no value in use.
-#[inline]
-pub(crate) fn clean_vector_registers() {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx")]
-        fn zero_upper_halves() {
-            std::arch::x86_64::_mm256_zeroupper();
-        }
-        if std::arch::is_x86_feature_detected!("avx") {
-            // SAFETY: the processor was just asked for the feature that `zero_upper_halves` enables.
-            unsafe { zero_upper_halves() }
-        }
-    }
-}
-
 /// Whether the upper halves of this thread's vector registers hold anything, as the processor tells it (XINUSE); `None`
-/// where it does not tell.
+/// where it does not tell. Compiled code expects to find them clean, and hand-written kernels of others may leave them
+/// dirty: on Intel's processors every SSE instruction after them then waits to merge with what lies above.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
     #[target_feature(enable = "xsave")]

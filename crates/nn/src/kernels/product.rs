@@ -1,13 +1,13 @@
 //! Dense and sparse matrix products with weights in PyTorch's layout, `[outputs, inputs]`.
 //!
 //! Rows are cut into pieces that run on one thread each, so that the bits do not depend on the number of threads. What
-//! multiplies them is in `product_tiles`, or where the processor lacks its instructions faer.
+//! multiplies them is in `product_tiles`, or where the processor lacks its instructions ndarray (matrixmultiply).
 //! `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
 
-use faer::{Accum, MatMut, MatRef, Par};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2};
 
 use super::Store;
-use super::dispatch::clean_vector_registers;
 use super::fold::{Weights, sum_rows, sum_some_rows};
 use super::long::{ROWS_OF_SUM, add_rows, in_blocks};
 use super::product_tiles::{
@@ -17,22 +17,27 @@ use super::stored::{Access, pieces, pieces_of, read_stored, read_values};
 use crate::matrix::{Bf16, DenseRows, Matrix, Precision, Rows, SparseRows, SparseSpan, Stored, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
-/// Rows of a dense product that a thread takes at once: so many that what faer packs anew for each of them is below a
+/// Rows of a dense product that a thread takes at once: so many that what the library packs anew for each of them is below a
 /// percent of the work.
 pub(super) const PRODUCT_ROWS: usize = 1024;
 
-/// `out (=|+=) a · b` on this thread: the one place that calls foreign kernels.
-///
-/// faer's kernels for x86-64 (the assembly of private-gemm-x86 0.1, in which `vzeroupper` does not occur) return with
-/// dirty vector registers, and what follows a product is often scalar: losses, evaluation, metrics. Remove the
-/// cleaning when they do it themselves: <https://github.com/sarah-quinones/gemm-x64-v2>.
-pub(super) fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
-    let accumulate = match store {
-        Store::Set => Accum::Replace,
-        Store::Add => Accum::Add,
+/// `out (=|+=) a · b` on this thread, for row-major views or transposed ones: the one place that calls foreign kernels.
+pub(super) fn product(mut out: ArrayViewMut2<'_, f32>, store: Store, a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>) {
+    let keep = match store {
+        Store::Set => 0.0,
+        Store::Add => 1.0,
     };
-    faer::linalg::matmul::matmul(out, accumulate, a, b, 1.0, Par::Seq);
-    clean_vector_registers();
+    general_mat_mul(1.0, &a, &b, keep, &mut out);
+}
+
+/// Values as a row-major matrix.
+fn view(values: &[f32], rows: usize, columns: usize) -> ArrayView2<'_, f32> {
+    ArrayView2::from_shape((rows, columns), values).expect("as many values as the matrix has")
+}
+
+/// The same, to be written.
+fn view_mut(values: &mut [f32], rows: usize, columns: usize) -> ArrayViewMut2<'_, f32> {
+    ArrayViewMut2::from_shape((rows, columns), values).expect("as many values as the matrix has")
 }
 
 /// A matrix of weights that many rows are multiplied by.
@@ -82,8 +87,8 @@ impl<'a> Weight<'a> {
         let Weight { values, depth, columns, is_transposed } = self;
         match (by, is_transposed) {
             (By::Tiles(words), _) => Factor::Tiles { words, right: room, depth, columns },
-            (By::Library, true) => Factor::Plain(MatRef::from_row_major_slice(values, columns, depth).transpose()),
-            (By::Library, false) => Factor::Plain(MatRef::from_row_major_slice(values, depth, columns)),
+            (By::Library, true) => Factor::Plain(view(values, columns, depth).reversed_axes()),
+            (By::Library, false) => Factor::Plain(view(values, depth, columns)),
         }
     }
 }
@@ -91,7 +96,7 @@ impl<'a> Weight<'a> {
 /// How products are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// By faer, of `f32`.
+    /// By the library, of `f32`.
     Library,
     /// In tiles of our own.
     Tiles(Words),
@@ -129,8 +134,8 @@ impl By {
 /// A weight that is ready to be multiplied, depth × columns.
 #[derive(Clone, Copy)]
 pub(super) enum Factor<'a> {
-    /// As it stands, for products by faer.
-    Plain(MatRef<'a, f32>),
+    /// As it stands, for products by the library.
+    Plain(ArrayView2<'a, f32>),
     /// For products in tiles, as [`multiply_words`] takes it.
     Tiles {
         /// What they are made of.
@@ -156,9 +161,8 @@ impl Factor<'_> {
         match self {
             Factor::Plain(weight) => each_value!(x, |x| {
                 read_values(rooms, x, |x| {
-                    let x = MatRef::from_row_major_slice(x, x.len() / weight.nrows().max(1), weight.nrows());
-                    let out = MatMut::from_row_major_slice_mut(out, x.nrows(), weight.ncols());
-                    product(out, store, x, weight);
+                    let x = view(x, x.len() / weight.nrows().max(1), weight.nrows());
+                    product(view_mut(out, x.nrows(), weight.ncols()), store, x, weight);
                 });
             }),
             Factor::Tiles { words: words @ (Words::F32x16 | Words::F32x8), right, depth, columns } => {
@@ -430,9 +434,8 @@ pub(super) fn add_to_gradient(partial: &mut [f32], dz: Transposed<'_>, x: Beside
     match (dz, x) {
         (Transposed::Plain(dz, outputs), Beside::Plain(x, inputs)) => {
             let rows = x.len() / inputs.max(1);
-            let dz = MatRef::from_row_major_slice(dz, rows, outputs);
-            let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
-            product(partial, Store::Add, dz.transpose(), MatRef::from_row_major_slice(x, rows, inputs));
+            let dz = view(dz, rows, outputs).reversed_axes();
+            product(view_mut(partial, outputs, inputs), Store::Add, dz, view(x, rows, inputs));
         }
         (Transposed::Words(words, dz, rows), Beside::Words(right, inputs)) => {
             multiply_words(words, (partial, inputs, Store::Add), dz, (right, words.of(rows)), coming);

@@ -1,7 +1,7 @@
 //! Products in tiles whose sums stay in the registers of AVX-512 or AVX2: of `f32` by multiplying and adding at once,
 //! and of bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle, or by those
 //! that multiply squares of pairs (`amx`). No library that is kept up has the latter two for rows of a graph; of the
-//! former faer's are as fast with AVX-512 on rows that lie in caches, but wait for those that do not, where these ask
+//! former those of faer 0.24 are as fast with AVX-512 on rows in caches, but wait for others, where these ask
 //! for the next rows while they multiply.
 //!
 //! Both sides are made of words that follow each other along the sum: values, or pairs of bfloat16. The left side
@@ -57,8 +57,8 @@ impl Words {
         }
     }
 
-    /// Whether they are in use. Those of `f32` do not go by what kernels are limited to: where they are missing faer
-    /// takes their place, which goes by the processor as well.
+    /// Whether they are in use. Those of `f32` do not go by what kernels are limited to: where they are missing
+    /// ndarray's take their place, which go by the processor as well.
     pub fn are_multiplied(self) -> bool {
         match self {
             Words::F32x16 | Words::F32x8 => self.can_be_multiplied(),

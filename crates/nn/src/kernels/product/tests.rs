@@ -9,7 +9,7 @@ use crate::kernels::attention::{Transformed, transformed_adjoint};
 use crate::kernels::elementwise::{copy_scaled, copy_shifted, drop_out_in_place};
 use crate::matrix::Operand;
 
-/// Faer's products too, which the others leave to processors without these instructions.
+/// The library's products too, which the others leave to processors without these instructions.
 #[test]
 fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
     let tiles = [Words::F32x16, Words::F32x8].into_iter().filter(|words| words.are_multiplied()).map(By::Tiles);
@@ -117,7 +117,7 @@ fn products_have_the_same_bits_on_any_number_of_threads() {
     assert!(run(2) == one && run(3) == one);
 }
 
-/// By whatever multiplies here, and by faer, of which small and large shapes take different kernels.
+/// By whatever multiplies here, and by the library, of which small and large shapes take different kernels.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn products_leave_the_vector_registers_clean() {
