@@ -127,7 +127,7 @@ const GLOSSARY: &str = "docs/development/glossary.md";
 
 /// Words that this project once had of its own, and the field's. This list only gets longer, and what it names stands
 /// in no file but the glossary.
-const OWN_WORDS: [(&str, &str); 17] = [
+const OWN_WORDS: [(&str, &str); 22] = [
     ("trainers on their own", "independent trainers"),
     ("trainer on its own", "independent trainer"),
     ("the way back", "the backward pass"),
@@ -145,6 +145,11 @@ const OWN_WORDS: [(&str, &str); 17] = [
     ("second cache", "L2 cache"),
     ("housemate", "same process"),
     ("lodger", "hosted trainer"),
+    ("who is lost", "a failed trainer"),
+    ("who comes back", "a trainer that rejoins"),
+    ("goes on behind", "continues from"),
+    ("has the bits of", "is bitwise identical to"),
+    ("have the bits of", "are bitwise identical to"),
 ];
 
 /// A place that breaks a rule, with what an exception would have to name.

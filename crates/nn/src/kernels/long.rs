@@ -3,7 +3,7 @@
 //! Added up one after the other in `f32`, a million times 0.1 is 100,958: every addend is rounded to a unit of the sum
 //! so far, in the same direction. Here a few addends at a time are added up, and what adding these sums up rounds off
 //! is kept beside them (Møller's and Knuth's exact sum of two). So the error is that of one block, below 1e-6 of the
-//! sum of magnitudes, at any length. Sums of no more than one block have the bits of the plain loop.
+//! sum of magnitudes, at any length. Sums of no more than one block are bitwise identical to the plain loop.
 
 use std::ops::Range;
 

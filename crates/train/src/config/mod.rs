@@ -113,7 +113,7 @@ impl Config {
         given.get(index).or(given.last()).copied().unwrap_or_else(|| self.end_of(index))
     }
 
-    /// The same run, which goes on behind where `before` would have ended, with the rates and ramps of that one: they
+    /// The same run, which continues from where `before` would have ended, with the rates and ramps of that one: they
     /// stay as they ended, since spread anew they would jump.
     #[must_use]
     pub fn keeping_horizon(mut self, before: &Config) -> Config {

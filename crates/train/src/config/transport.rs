@@ -73,7 +73,7 @@ pub enum NamedWho {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Failing {
-    /// Its process ends and takes its links with it, so that the others are told. Who comes back has forgotten
+    /// Its process ends and takes its links with it, so that the others are told. A worker that rejoins has forgotten
     /// everything.
     Killed,
     /// Its machine is switched off: nobody is told.

@@ -15,7 +15,7 @@ const TAG: Tag = Tag { layer: 1, round: 17, ..Tag::new(Content::HiddenRows, Fram
 ///
 /// - Frames of every size arrive whole, in their order where they share a tag, by their tags where not.
 /// - A look for any frame finds those that nobody has asked for, in the order of sending, and never waits.
-/// - Sums have the bits of the serial sum in rank order, and are the same everywhere with every codec.
+/// - Sums are bitwise identical to the serial sum in rank order, and are the same everywhere with every codec.
 /// - Gathers, exchanges and broadcasts deliver every item.
 /// - What one end sent is what the other received, and what a collective sends is its forecast.
 ///
