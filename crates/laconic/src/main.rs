@@ -4,6 +4,7 @@
 mod bytes;
 mod command;
 mod output;
+mod page;
 mod plot;
 mod progress;
 mod recorded;

@@ -1,12 +1,13 @@
 //! How rows become bytes.
 //!
-//! One file per codec. A codec joins by its file and one line in the registry (`kind.rs`), or from outside by
+//! One file per codec. A codec joins by its file and one line in the list of them (`members.rs`), or from outside by
 //! [`CodecRegistry::with`].
 
 mod exact;
 mod half;
 mod kind;
 mod masked;
+mod members;
 mod memory;
 mod message;
 mod options;

@@ -40,6 +40,10 @@ impl Partitioner for Given {
     fn memory(&self, nodes: u64, _: u32) -> u64 {
         (BYTES_PER_LINE_MAX + 12) * nodes
     }
+
+    fn is_given(&self) -> bool {
+        true
+    }
 }
 
 impl Given {

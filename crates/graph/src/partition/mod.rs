@@ -1,11 +1,12 @@
 //! Partitioners: who owns which node.
 //!
-//! A new partitioner is a file here with its [`PartitionerKind`], which the default [`PartitionerRegistry`] names; or
+//! A new partitioner is a file here with its [`PartitionerKind`], which one line of `members.rs` names; or
 //! it lives in another crate and is added with [`PartitionerRegistry::with`]. [`crate::laws::partitioners`] checks what
 //! all of them promise.
 
 mod given;
 mod limits;
+mod members;
 mod multilevel;
 mod partitioner;
 mod quality;

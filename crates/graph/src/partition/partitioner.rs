@@ -52,6 +52,11 @@ pub trait Partitioner: Send + Sync {
         let _ = parts;
         4 * nodes
     }
+
+    /// Whether parts are as somebody has given them: those that it leaves empty stay so, and get no nodes of others.
+    fn is_given(&self) -> bool {
+        false
+    }
 }
 
 /// Refuses to make no parts, or more than there are nodes.
@@ -64,16 +69,11 @@ pub(super) fn fits(nodes: usize, parts: u32) -> Result<()> {
 
 /// Who is asked for nothing that it would refuse, and leaves no part empty where there are enough nodes, unless it is
 /// told the parts.
-pub(super) struct Checked {
-    /// Who assigns nodes.
-    pub partitioner: Box<dyn Partitioner>,
-    /// Whether parts that it leaves empty stay so.
-    pub as_given: bool,
-}
+pub(super) struct Checked(pub Box<dyn Partitioner>);
 
 impl Checked {
     fn filled(&self, mut assignment: Vec<u32>, parts: u32) -> Vec<u32> {
-        if !self.as_given {
+        if !self.is_given() {
             fill_empty(&mut assignment, parts);
         }
         assignment
@@ -82,21 +82,25 @@ impl Checked {
 
 impl Partitioner for Checked {
     fn check(&self, nodes: usize, parts: u32) -> Result<()> {
-        self.partitioner.check(nodes, parts)
+        self.0.check(nodes, parts)
     }
 
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         self.check(input.graph.nodes(), input.parts)?;
-        Ok(self.filled(self.partitioner.assign(input)?, input.parts))
+        Ok(self.filled(self.0.assign(input)?, input.parts))
     }
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
         self.check(input.rows.nodes(), input.parts)?;
-        Ok(self.filled(self.partitioner.assign_rows(input)?, input.parts))
+        Ok(self.filled(self.0.assign_rows(input)?, input.parts))
     }
 
     fn memory(&self, nodes: u64, parts: u32) -> u64 {
-        self.partitioner.memory(nodes, parts)
+        self.0.memory(nodes, parts)
+    }
+
+    fn is_given(&self) -> bool {
+        self.0.is_given()
     }
 }
 

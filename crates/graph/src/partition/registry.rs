@@ -1,8 +1,9 @@
-//! The partitioners by name: this crate's, and any that a program adds.
+//! Partitioners by name: what is known of one before it is made, and the registry that finds it. Which ones there are
+//! is said in `members.rs`.
 
 use crate::error::{GraphError, Result};
 use crate::partition::partitioner::Checked;
-use crate::partition::{PartitionOptions, Partitioner, given, multilevel, random, streaming, super_node};
+use crate::partition::{PartitionOptions, Partitioner};
 
 /// One kind of partitioner: its name, the options it reads and how it is made of them.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl PartitionerKind {
     ///
     /// If an option that it reads is missing or has a value it cannot follow.
     pub fn build(&self, options: &PartitionOptions) -> Result<Box<dyn Partitioner>> {
-        Ok(Box::new(Checked { partitioner: (self.build)(options)?, as_given: self.name == given::KIND.name }))
+        Ok(Box::new(Checked((self.build)(options)?)))
     }
 
     /// Whether it reads the option called `key`.
@@ -73,19 +74,10 @@ pub struct PartitionerRegistry {
     kinds: Vec<&'static PartitionerKind>,
 }
 
-impl Default for PartitionerRegistry {
-    /// The partitioners of this crate.
-    fn default() -> Self {
-        PartitionerRegistry {
-            kinds: vec![&random::KIND, &multilevel::KIND, &super_node::KIND, &streaming::KIND, &given::KIND],
-        }
-    }
-}
-
 impl PartitionerRegistry {
-    /// The partitioner that cuts few edges, whatever it takes.
-    pub fn of_small_cuts() -> &'static PartitionerKind {
-        &multilevel::KIND
+    /// A registry of these kinds, whose names differ.
+    pub(super) fn of(kinds: &[&'static PartitionerKind]) -> PartitionerRegistry {
+        PartitionerRegistry { kinds: kinds.to_vec() }
     }
 
     /// The registry with one more kind, at the end.

@@ -1,6 +1,7 @@
 //! Graphs whose nodes are the rows of a matrix, and a node table beside it whose rows are those.
 
-use super::edge_list::{held_to_its_ids, node_table_beside, refuse_idle, refuse_repeated_ids};
+use super::edge_list::node_table_beside;
+use super::edge_tables::{held_to_its_ids, refuse_idle, refuse_repeated_ids};
 use super::id_index::{IdIndex, into_ids};
 use super::node_table::NodeTable;
 use super::table::IdColumn;

@@ -1,7 +1,8 @@
 //! Edge tables whose ends are nodes of two kinds, which may have the same ids.
 
 use super::ReadOptions;
-use super::edge_rows::{data_of, distinct_of, ends_of};
+use super::distinct_ids::distinct_of;
+use super::edge_rows::{data_of, ends_of};
 use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, into_ids};
 use super::table::{IdColumn, Kind, Table, called};

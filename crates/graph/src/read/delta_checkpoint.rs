@@ -1,7 +1,7 @@
 //! Checkpoints of Delta Lake's log: what it says up to some version, in one file of Parquet.
 
 use super::column::{Cell, Kind, Table};
-use super::delta::{Add, MetaData, Protocol, State};
+use super::delta_state::{Add, MetaData, Protocol, State};
 use super::parquet_kinds::Meaning;
 use super::parquet_table::ParquetTable;
 use super::parquet_values::read_column;

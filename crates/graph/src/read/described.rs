@@ -1,6 +1,6 @@
 //! Nodes and edges with attributes, as files of graph tools describe them, made into tables.
 
-use super::edge_list::Tables;
+use super::edge_tables::Tables;
 use super::made_table::{Cells, MadeTable};
 use super::{ReadOptions, numbers::shorten};
 use crate::dataset::Dataset;

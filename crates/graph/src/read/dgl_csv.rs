@@ -4,7 +4,7 @@
 //! Of one kind of nodes and edges they are read as an edge list with its node table, of several as a folder with a
 //! table a type. Sets of many graphs are refused.
 
-use super::edge_list::{Tables, open_edges};
+use super::edge_tables::{Tables, open_edges};
 use super::node_table::open_nodes;
 use super::numbers::shorten;
 use super::typed_tables::read_tables;

@@ -1,10 +1,11 @@
 //! The rows of an edge table: what they say, and what becomes of those that name nodes that there are not.
 
+use super::distinct_ids::distinct_of;
 use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, NOWHERE};
 use super::near_ids;
 use super::numbers::shorten;
-use super::table::{Cell, IdColumn, Kind, Table, Texts, called, load_ids};
+use super::table::{Cell, IdColumn, Kind, Table, called, load_ids};
 use super::text_table::is_number;
 use super::{ReadOptions, Unknown};
 use crate::edges::{EdgeData, Relations};
@@ -401,18 +402,5 @@ impl Table for Kept<'_> {
             rows[slot] += 1;
             sink(rows[slot] - 1, slot, cell)
         })
-    }
-}
-
-/// Ids of one column, each once: integers ascending, texts in the order of their first appearance.
-pub fn distinct_of(column: &IdColumn) -> IdColumn {
-    match column {
-        IdColumn::Integers(_) => super::id_index::distinct(std::slice::from_ref(column)),
-        IdColumn::Texts(ids) => {
-            let mut seen = HashSet::new();
-            let mut distinct = Texts::default();
-            ids.iter().filter(|id| seen.insert(*id)).for_each(|id| distinct.push(id));
-            IdColumn::Texts(distinct)
-        }
     }
 }

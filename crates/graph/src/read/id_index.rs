@@ -1,7 +1,7 @@
 //! From the user's ids to node numbers.
 
-use super::repeated_ids::said;
-use super::table::{IdColumn, Texts};
+use super::distinct_ids::{dense_range, said_of_repeated};
+use super::table::IdColumn;
 use super::text_index::TextIndex;
 use crate::dataset::Ids;
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub const NOWHERE: u32 = u32::MAX;
 impl<'a> IdIndex<'a> {
     /// The index of ids in node order; an error if two are the same.
     pub fn new(ids: &'a IdColumn) -> Result<Self, String> {
-        IdIndex::of(ids).map_err(|rows| said(ids, rows, &|row| row))
+        IdIndex::of(ids).map_err(|rows| said_of_repeated(ids, rows, &|row| row))
     }
 
     /// The same, or the first two rows that have one id.
@@ -101,50 +101,6 @@ impl IdIndex<'_> {
         numbers.par_chunks_mut(ROWS).enumerate().for_each(find);
         numbers
     }
-}
-
-/// The least id and the span of all, where a table of the whole span is no larger than a few times the ids.
-fn dense_range(ids: &[i64]) -> Option<(i64, usize)> {
-    let (least, most) = (ids.iter().copied().min()?, ids.iter().copied().max()?);
-    let span = u64::try_from(most.checked_sub(least)?).ok()? + 1;
-    (span <= 4 * ids.len() as u64 + 1024).then_some((least, span as usize))
-}
-
-/// The distinct ids in the columns of an edge list: integers ascending, texts in the order of their first appearance,
-/// row by row.
-pub fn distinct(columns: &[IdColumn]) -> IdColumn {
-    let integers = columns.iter().flat_map(|column| match column {
-        IdColumn::Integers(ids) => &ids[..],
-        IdColumn::Texts(_) => &[],
-    });
-    let texts: Vec<&Texts> = columns
-        .iter()
-        .filter_map(|column| match column {
-            IdColumn::Texts(ids) => Some(ids),
-            IdColumn::Integers(_) => None,
-        })
-        .collect();
-    if let [first, second] = texts[..] {
-        let mut seen = std::collections::HashSet::new();
-        let mut ids = Texts::default();
-        for id in first.iter().zip(second.iter()).flat_map(|(one, other)| [one, other]) {
-            if seen.insert(id) {
-                ids.push(id);
-            }
-        }
-        return IdColumn::Texts(ids);
-    }
-    let mut ids: Vec<i64> = integers.copied().collect();
-    if let Some((least, span)) = dense_range(&ids) {
-        // Marking beats sorting where it is possible.
-        let mut there = vec![false; span];
-        ids.iter().for_each(|id| there[(id - least) as usize] = true);
-        ids = (least..).zip(there).filter_map(|(id, there)| there.then_some(id)).collect();
-    } else {
-        ids.sort_unstable();
-        ids.dedup();
-    }
-    IdColumn::Integers(ids)
 }
 
 /// The ids as a dataset keeps them.

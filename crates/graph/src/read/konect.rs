@@ -6,7 +6,8 @@
 
 use super::blocks::{Blocks, Fields};
 use super::column::Table;
-use super::edge_list::{Tables, node_table_beside};
+use super::edge_list::node_table_beside;
+use super::edge_tables::Tables;
 use super::made_table::{Cells, MadeTable};
 use super::node_table::open_nodes;
 use super::numbers::shorten;

@@ -8,7 +8,8 @@
 
 use super::beside::{self, Square};
 use super::blocks::{Blocks, Fields};
-use super::edge_list::{node_table_beside, refuse_idle};
+use super::edge_list::node_table_beside;
+use super::edge_tables::refuse_idle;
 use super::numbers::shorten;
 use super::text::open_text;
 use super::typed::{EdgesFound, NodesFound, counted};

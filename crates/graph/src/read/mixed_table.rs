@@ -2,8 +2,8 @@
 //! `_end` edges.
 
 use super::ReadOptions;
-use super::edge_list::{Tables, open_edges};
 use super::edge_rows::Kept;
+use super::edge_tables::{Tables, open_edges};
 use super::node_table::open_nodes;
 use super::table::Table;
 use crate::error::Result;

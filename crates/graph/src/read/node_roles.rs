@@ -1,8 +1,8 @@
 //! What is said of the columns of a node table.
 
+use super::label_columns::{LABEL_NAMES, LABEL_PREFIX, LabelColumns};
 use super::node_labels::Named;
 use super::node_matrix::Matrix;
-use super::node_table::{LABEL_NAMES, LABEL_PREFIX, LabelColumns};
 use super::numbers::shorten;
 use super::table::{Kind, Table};
 use super::{Missing, ReadOptions};

@@ -4,6 +4,7 @@ use super::ReadOptions;
 use super::float_ids::warn_of_floats;
 use super::heading::{Heading, is_neo4j_id};
 use super::index_column::index_column;
+use super::label_columns::{LABEL_NAMES, LabelColumns};
 use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
@@ -21,9 +22,6 @@ use crate::roles::{Role, Roles, TableRoles};
 use std::path::Path;
 
 pub(super) const ID_NAMES: [&str; 4] = ["id", "node_id", "node", "nid"];
-pub(super) const LABEL_NAMES: [&str; 4] = ["label", "y", "class", ":label"];
-/// With this before its name a column says of one class who has it.
-pub(super) const LABEL_PREFIX: &str = "label_";
 const SPLIT_NAMES: [&str; 2] = ["split", "set"];
 const MASK_NAMES: [(&[&str], u8); 3] = [
     (&["train_mask", "train"], Split::TRAIN),
@@ -58,14 +56,6 @@ struct Found {
     label: LabelColumns,
     split: Option<usize>,
     masks: Vec<(usize, u8)>,
-}
-
-/// The columns that labels are in.
-pub(super) enum LabelColumns {
-    None,
-    One(usize),
-    /// Several, and what their names begin with.
-    Several(Vec<usize>, String),
 }
 
 impl NodeTable {
@@ -269,46 +259,6 @@ impl Found {
     }
 }
 
-impl LabelColumns {
-    fn is_some(&self) -> bool {
-        !matches!(self, LabelColumns::None)
-    }
-
-    /// The column called `given`, or, where that ends in `*`, all whose names begin so; else a usual one, else all
-    /// whose names begin with [`LABEL_PREFIX`], if they are at least two and whole numbers.
-    fn find(
-        (table, path): (&dyn Table, &Path),
-        given: Option<&str>,
-        is_free: &dyn Fn(&str) -> bool,
-    ) -> Result<LabelColumns> {
-        let beginning = |prefix: &str| -> Vec<usize> {
-            let columns = table.columns().iter().enumerate().filter(|(_, column)| is_free(&column.name));
-            columns.filter(|(_, column)| column.name.starts_with(prefix)).map(|(place, _)| place).collect()
-        };
-        if let Some(prefix) = given.and_then(|given| given.strip_suffix('*')) {
-            let columns = beginning(prefix);
-            if columns.is_empty() {
-                return Err(among(table, path, &format!("columns whose names begin with '{prefix}'")));
-            }
-            return Ok(LabelColumns::Several(columns, prefix.to_owned()));
-        }
-        let one = match given {
-            Some(_) => find_column(table, path, given, &LABEL_NAMES)?,
-            None => usual_column(table, &LABEL_NAMES, is_free),
-        };
-        if let Some(column) = one {
-            return Ok(LabelColumns::One(column));
-        }
-        let several = beginning(LABEL_PREFIX);
-        if several.len() >= 2
-            && several.iter().all(|&column| matches!(table.columns()[column].kind, Kind::Integer | Kind::Float))
-        {
-            return Ok(LabelColumns::Several(several, LABEL_PREFIX.to_owned()));
-        }
-        Ok(LabelColumns::None)
-    }
-}
-
 /// The column of ids; `None` where rows are asked for.
 fn find_ids(
     (table, path): (&dyn Table, &Path),
@@ -329,11 +279,6 @@ fn find_ids(
 /// The column that Neo4j imports as ids, such as `id:ID(Person)`.
 fn neo4j_ids(table: &dyn Table, is_free: &dyn Fn(&str) -> bool) -> Option<usize> {
     table.columns().iter().position(|column| is_neo4j_id(&column.name) && is_free(&column.name))
-}
-
-fn among(table: &dyn Table, path: &Path, expected: &str) -> GraphError {
-    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
-    GraphError::format(path, "header", format!("expected {expected} among: {}", shorten_list(&names)))
 }
 
 fn no_ids(table: &dyn Table, path: &Path) -> GraphError {

@@ -1,27 +1,13 @@
-//! Nodes that have one id: what is said of them, and tables without the later ones.
+//! Nodes that have one id: which they are, and tables without the later ones.
 
-use super::edge_rows::{Kept, counted, distinct_of, missing};
+use super::distinct_ids::said_of_repeated;
+use super::edge_rows::{Kept, counted, missing};
 use super::id_index::IdIndex;
-use super::table::{Cell, IdColumn, Kind, Table, load_ids};
+use super::table::{Cell, Kind, Table, load_ids};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::roles::{Role, TableRoles};
 use std::collections::HashSet;
-
-/// What is said of ids of which some are those of several rows, the first two of these; `place` says which row of the
-/// file that of an id is.
-pub fn said(ids: &IdColumn, (first, row): (u32, usize), place: &dyn Fn(usize) -> usize) -> String {
-    let (all, count) = (ids.len(), ids.len() - distinct_of(ids).len());
-    let id = match ids {
-        IdColumn::Integers(ids) => ids[row].to_string(),
-        IdColumn::Texts(ids) => ids.get(row).to_owned(),
-    };
-    let (first, row) = (place(first as usize), place(row));
-    format!(
-        "rows {first} and {row} have the same id '{id}': {count} of {all} rows repeat one; --duplicates first \
-         (data.duplicates) keeps the first row of each node, and of each edge"
-    )
-}
 
 /// What is wrong with a column of ids of which some are not there: that, and which of the others are repeated.
 pub fn all_wrong(
@@ -40,7 +26,7 @@ pub fn all_wrong(
         let kept = Kept::with(table, &wanted).ok()?;
         let ids = load_ids(&kept, &[column], as_text, limits).ok()?.pop()?;
         let rows = IdIndex::of(&ids).err()?;
-        Some(GraphError::format(table.path(), "ids", said(&ids, rows, &|row| kept.place(row))))
+        Some(GraphError::format(table.path(), "ids", said_of_repeated(&ids, rows, &|row| kept.place(row))))
     };
     GraphError::several(std::iter::once(first).chain(twice()))
 }

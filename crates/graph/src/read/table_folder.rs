@@ -6,7 +6,8 @@
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::heading::{Header, Heading};
 use super::parquet_table::ParquetTable;
-use super::parts::{PartFile, parts};
+use super::part_files::PartFile;
+use super::parts::parts;
 use super::text_table::TextTable;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;

@@ -5,8 +5,8 @@
 //! Types and relations stand in the order of their names. Columns have the usual names, or those that keys name for all
 //! tables alike; a name of ids that is not in a table is passed over there, as long as it is in some table.
 
-use super::edge_list::{held_to_its_ids, numbers as number, open_edges};
 use super::edge_rows::weights as read_weights;
+use super::edge_tables::{held_to_its_ids, numbers as number, open_edges};
 use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, into_ids};
 use super::node_table::{NodeTable, ROW, open_nodes};

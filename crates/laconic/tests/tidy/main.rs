@@ -63,35 +63,7 @@ const NAMES: &[(&str, &str)] = &[
 
 /// Files and folders that use each other although another way round leads back: crate, from, to. The list only gets
 /// shorter.
-const CIRCLES: &[(&str, &str, &str)] = &[
-    // An error says which message it is about.
-    ("wire", "error", "frame"),
-    // What a member is, and which this crate has: its list stands beside its kind.
-    ("wire", "codec/kind", "codec/exact"),
-    ("wire", "codec/kind", "codec/half"),
-    ("wire", "codec/kind", "codec/masked"),
-    ("wire", "codec/kind", "codec/quantised"),
-    ("graph", "partition/registry", "partition/given"),
-    ("graph", "partition/registry", "partition/multilevel"),
-    ("graph", "partition/registry", "partition/random"),
-    ("graph", "partition/registry", "partition/streaming"),
-    ("graph", "partition/registry", "partition/super_node"),
-    // A folder of a table may be one of Delta Lake, whose log names files of such folders.
-    ("graph", "read/parts", "read/delta"),
-    ("graph", "read/delta_checkpoint", "read/delta"),
-    // A table of nodes and edges together is split into the two tables that it stands for.
-    ("graph", "read/edge_list", "read/mixed_table"),
-    ("graph", "read/id_index", "read/repeated_ids"),
-    ("graph", "read/node_roles", "read/node_table"),
-    // A row that is dropped out as it is read.
-    ("nn", "kernels/stored", "kernels/elementwise"),
-    ("train", "run/source", "run/assigned"),
-    // A comparison asks for plans, a plan is a page as a report is, and a report shows comparisons.
-    ("laconic", "command/report", "command/compare"),
-    ("laconic", "command/report/curves", "command/report/run"),
-    ("laconic", "command/report/trainers", "command/report/run"),
-    ("laconic", "command/report/words", "command/report/run"),
-];
+const CIRCLES: &[(&str, &str, &str)] = &[("train", "run/source", "run/assigned")];
 
 /// Files with documentation that says too little yet.
 const BRIEF: &[&str] = &[];

@@ -2,9 +2,9 @@
 
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
-use super::stored::{Access, pieces, read, read_dense, rows as each_row};
+use super::stored::{Access, drop_piece, pieces, read, read_dense, rows as each_row};
 use crate::dropout::Dropout;
-use crate::matrix::{Matrix, Operand, Rows, SparseRows, SparseSpan, Stored, Value, drop_row};
+use crate::matrix::{Matrix, Operand, Rows, SparseRows, SparseSpan, Stored, Value};
 use crate::threads::Compute;
 
 /// Rows with names: for each row the global id of its node, which keys everything random about it.
@@ -309,15 +309,6 @@ per_processor! {
     fn drop_in_place(x: &mut [f32], dropout: &Dropout, node: u64) {
         let kept = dropout.of_row(node);
         x.iter_mut().enumerate().for_each(|(column, x)| *x = kept(column, *x));
-    }
-}
-
-per_processor! {
-    /// `out` = rows of `width` values with dropout, as they would be stored.
-    pub(super) fn drop_piece<T: Value>(out: &mut [f32], x: &[T], width: usize, dropout: &Dropout, nodes: &[u64]) {
-        for ((out, x), &node) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(nodes) {
-            drop_row(out, x, dropout, node);
-        }
     }
 }
 

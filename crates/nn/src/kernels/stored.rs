@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use super::Store;
 use super::dispatch::per_processor;
-use super::elementwise::drop_piece;
 use crate::dropout::Dropout;
-use crate::matrix::{Bf16, DenseRows, Matrix, Span, Value, Values, each_value};
+use crate::matrix::{Bf16, DenseRows, Matrix, Span, Value, Values, drop_row, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE, Rooms};
 
 /// What a piece of work does with the rows that it is given.
@@ -206,5 +205,14 @@ per_processor! {
     /// `into = from`, value by value, rounded.
     pub(super) fn narrow<T: Value>(into: &mut [T], from: &[f32]) {
         into.iter_mut().zip(from).for_each(|(into, from)| *into = T::of(*from));
+    }
+}
+
+per_processor! {
+    /// `out` = rows of `width` values with dropout, as they would be stored.
+    pub(super) fn drop_piece<T: Value>(out: &mut [f32], x: &[T], width: usize, dropout: &Dropout, nodes: &[u64]) {
+        for ((out, x), &node) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(nodes) {
+            drop_row(out, x, dropout, node);
+        }
     }
 }

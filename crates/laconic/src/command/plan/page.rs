@@ -10,8 +10,8 @@ use laconic_train::config::MeansEvaluator;
 use super::Costs;
 use super::text::{by_words, name};
 use crate::bytes::{human_bytes, separated};
-use crate::command::report::page::Page;
-use crate::command::report::table::Table;
+use crate::page::Page;
+use crate::page::table::Table;
 use crate::typed::command_line;
 use crate::visible::markdown as escaped;
 

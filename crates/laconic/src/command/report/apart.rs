@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use laconic_train::record::parts::{ClassSummary, Judged, PartsSummary, WorstPart};
 
-use super::page::Page;
 use super::run::Run;
-use super::table::Table;
 use crate::bytes::{figure, separated};
+use crate::page::Page;
+use crate::page::table::Table;
 
 /// Parts, and classes, with a row each, at most.
 const ROWS_MAX: usize = 200;

@@ -7,7 +7,7 @@ use laconic_train::Config;
 use laconic_train::TrainError;
 use laconic_wire::{Direction, Kind, Rank, Row as Account};
 
-use super::words::content;
+use super::contents::content;
 use crate::bytes::human_bytes;
 use crate::plot::{Dots, Row, Scale, Unit};
 use crate::recorded::read_lines;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::run::Run;
-use super::table::Table;
 use crate::bytes::{human_bytes, separated};
 use crate::command::compare::outcome::{Comparison, Line, Run as Done, Spread};
 use crate::command::compare::p;
+use crate::page::table::Table;
 use crate::plot::key;
 
 /// Data, partition, and how much is compared.

@@ -1,14 +1,14 @@
 //! `laconic report`: one HTML page about one or several runs, without scripts and without anything from elsewhere.
 
 mod apart;
+mod contents;
 mod curves;
+mod lanes;
 mod ledger;
 mod means;
-pub mod page;
 mod run;
 mod several;
 mod single;
-pub mod table;
 mod timeline;
 mod traffic;
 mod trainers;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use laconic_train::record::claim::LANES;
 use laconic_train::{Config, TrainError};
 
+use super::lanes::Doings;
 use super::ledger::Ledger;
 use super::timeline::Timeline;
-use super::trainers::Doings;
 use crate::recorded::{Recorded, read_text};
 
 /// A folder of a run with what it is called and which runs are of one method.

@@ -2,13 +2,13 @@
 
 use super::curves::{self, Shown};
 use super::means;
-use super::page::Page;
 use super::run::Run;
-use super::table::Table;
 use super::traffic;
 use crate::bytes::{figure, human_bytes, separated};
 use crate::command::compare::figures::{self, Cost};
 use crate::command::compare::outcome::{Comparison, Line};
+use crate::page::Page;
+use crate::page::table::Table;
 use crate::plot::{Dots, Figure, NARROW, Row, Scale, Unit, key};
 use crate::typed::command_line;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::page::Page;
 use super::run::Run;
-use super::table::Table;
 use super::{apart, curves, traffic, trainers, words};
 use crate::bytes::{figure, human_bytes, separated};
+use crate::page::Page;
+use crate::page::table::Table;
 use crate::plot::{NARROW, WIDE};
 use crate::typed::command_line;
 

@@ -6,10 +6,10 @@ use laconic_train::Summary;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_wire::{Kind, Rank};
 
+use super::contents::content;
 use super::run::Run;
-use super::table::Table;
-use super::words::content;
 use crate::bytes::{human_bytes, separated};
+use crate::page::table::Table;
 use crate::plot::{Dots, Figure, Grid, NARROW, Row, Scale, Unit};
 
 /// Workers up to which links are a grid; of more the busiest links are listed.

@@ -1,9 +1,11 @@
 //! The page as it grows: headings, text, tables, figures. Only this file, `table.rs` and `plot` write markup.
 
+pub mod table;
+
 use std::fmt::Write;
 
-use super::table::Table;
 use crate::plot::{Figure, NARROW, STYLE, WIDE, escape};
+use table::Table;
 
 /// The rules of the page; those of its figures are [`STYLE`]. Wide figures give way to narrow ones where the letters of
 /// the former would be too small to read.
