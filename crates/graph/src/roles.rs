@@ -100,6 +100,16 @@ impl Roles {
     }
 }
 
+/// What became of rows of an edge table that name nodes which there are not.
+pub(crate) struct UnknownEnds {
+    /// Rows that went since they name some.
+    pub dropped: usize,
+    /// Nodes that came since rows name them.
+    pub added: usize,
+    /// Rows that went since they name none.
+    pub nameless: usize,
+}
+
 impl TableRoles<'_> {
     /// One role.
     pub(crate) fn line(&mut self, role: Role, columns: &[&str], text: impl Into<String>) {
@@ -131,7 +141,8 @@ impl TableRoles<'_> {
     }
 
     /// Rows that name nodes that there are not, or none, and what became of them.
-    pub(crate) fn unknown(&mut self, (dropped, added, nameless): (usize, usize, usize), rows: usize) {
+    pub(crate) fn unknown(&mut self, of: UnknownEnds, rows: usize) {
+        let UnknownEnds { dropped, added, nameless } = of;
         if nameless > 0 {
             let what = format!("{nameless} of {rows} rows have no node at one of their ends, left out");
             self.doubtful(Role::Rows, &[], what.clone(), what);

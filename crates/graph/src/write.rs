@@ -305,12 +305,13 @@ mod tests {
         fn what_was_written_is_what_is_read(
             edges in prop::collection::vec((0u32..7, 0u32..7, -2.0f32..2.0), 0..30),
             weighted: bool,
-            [related, has_held] in any::<[bool; 2]>(),
+            further in any::<[bool; 2]>(),
             features in features(),
             labels in labels(),
             splits in prop::collection::vec(prop::collection::vec(0u8..8, 7).prop_map(|roles| Split { roles }), 0..3),
             ids in ids(),
         ) {
+            let [related, has_held] = further;
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let of = edges.iter().map(|e| (e.0 * 7 + e.1 + (e.2 > 0.5) as u32) as u16 % 3).collect();

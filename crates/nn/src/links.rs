@@ -68,6 +68,27 @@ pub struct Scoring<'a> {
     pub rows: [&'a Matrix; 2],
 }
 
+/// Pairs with what is true of them, and how they count in a loss.
+#[derive(Clone, Copy)]
+pub struct Examples<'a> {
+    /// Which pairs they are.
+    pub pairs: &'a PairRows,
+    /// 1 for edges that are, 0 for others; one a pair.
+    pub truth: &'a [u8],
+    /// What those that are count for; the others count for 1.
+    pub positive_weight: f32,
+    /// What the sum over all pairs is multiplied by.
+    pub scale: f32,
+}
+
+/// Where gradients of a loss of pairs are added.
+pub struct PairGradients<'a> {
+    /// Those of the decoder's parameters.
+    pub parameters: &'a mut [f32],
+    /// Those of embeddings: own rows, and those of others.
+    pub rows: [&'a mut Matrix; 2],
+}
+
 impl PairScorer {
     /// Calls `each(first, scores)` for the pairs from number `first` on, piece by piece.
     pub fn scores(
@@ -93,8 +114,7 @@ impl PairScorer {
     }
 
     /// The binary cross-entropy of the pairs' logits, PyTorch's `BCEWithLogitsLoss(pos_weight)` as a sum, times
-    /// `scale`. `truth` is 1 for edges that are, 0 for others; `weight` what those that are count for. Adds the
-    /// gradients of the decoder's parameters to `g` and those of embeddings to `into`, own rows and others'.
+    /// [`Examples::scale`]. Adds its gradients to `into`.
     ///
     /// # Panics
     ///
@@ -103,12 +123,13 @@ impl PairScorer {
         &mut self,
         compute: &mut Compute,
         at: Scoring<'_>,
-        (pairs, truth): (&PairRows, &[u8]),
-        (weight, scale): (f32, f32),
-        (g, [own, others]): (&mut [f32], [&mut Matrix; 2]),
+        examples: Examples<'_>,
+        into: PairGradients<'_>,
     ) -> f64 {
+        let Examples { pairs, truth, positive_weight, scale } = examples;
+        let PairGradients { parameters: g, rows: [own, others] } = into;
         assert_eq!(pairs.len(), truth.len(), "a truth for each pair");
-        let (all, weights) = (vec![true; PAIRS_PER_PIECE.min(truth.len())], [weight]);
+        let (all, weights) = (vec![true; PAIRS_PER_PIECE.min(truth.len())], [positive_weight]);
         let mut sum = 0.0;
         for first in (0..pairs.len()).step_by(PAIRS_PER_PIECE) {
             let piece = first..(first + PAIRS_PER_PIECE).min(pairs.len());
@@ -150,14 +171,10 @@ mod tests {
         let at = Scoring { decoder: &*decoder, p: &[], rows: [&own, &none] };
         let pairs = PairRows { sources: vec![0; 7], destinations: vec![1; 7], relations: vec![] };
         let (mut into, mut beside) = (Matrix::zeros(3, 2), Matrix::default());
-        let gradients = (&mut [][..], [&mut into, &mut beside]);
-        let value = PairScorer::default().loss(
-            &mut Compute::new(1),
-            at,
-            (&pairs, &[1, 1, 1, 1, 0, 0, 0]),
-            (0.75, 1.0 / 7.0),
-            gradients,
-        );
+        let gradients = PairGradients { parameters: &mut [], rows: [&mut into, &mut beside] };
+        let truth = &[1, 1, 1, 1, 0, 0, 0];
+        let examples = Examples { pairs: &pairs, truth, positive_weight: 0.75, scale: 1.0 / 7.0 };
+        let value = PairScorer::default().loss(&mut Compute::new(1), at, examples, gradients);
         assert!((value - 6.0 * 2f64.ln() / 7.0).abs() < 1e-6, "{value}");
     }
 
@@ -199,9 +216,10 @@ mod tests {
             let [own, others] = split(&all);
             let at = Scoring { decoder: &*decoder, p: &p, rows: [&own, &others] };
             let (mut g, mut into, mut beside) = (vec![0.0; len], Matrix::zeros(30, 4), Matrix::zeros(20, 4));
-            let gradients = (&mut g[..], [&mut into, &mut beside]);
-            let how = (2.5, 1.0 / count as f32);
-            let value = scorer.loss(&mut Compute::new(2), at, (&pairs, &truth), how, gradients);
+            let gradients = PairGradients { parameters: &mut g, rows: [&mut into, &mut beside] };
+            let scale = 1.0 / count as f32;
+            let examples = Examples { pairs: &pairs, truth: &truth, positive_weight: 2.5, scale };
+            let value = scorer.loss(&mut Compute::new(2), at, examples, gradients);
             let expected = by_definition(&p, &all);
             assert!((value - expected).abs() < 1e-4 * expected, "{}: {value} against {expected}", kind.name);
             let gradient = [into.into_vec(), beside.into_vec(), g].concat();

@@ -101,7 +101,7 @@ const REFUSAL: Tag = Tag {
 };
 
 /// A notice that `from` keeps back a frame with this tag, which was to go to `to`.
-pub(crate) fn notice((from, to, tag): (Rank, Rank, Tag), buffer: Vec<u8>) -> Frame {
+pub(crate) fn notice(from: Rank, to: Rank, tag: Tag, buffer: Vec<u8>) -> Frame {
     let mut kept = Frame::new(tag, Vec::new());
     kept.seal();
     let mut notice = Frame::new(REFUSAL, buffer);
@@ -165,7 +165,7 @@ mod tests {
             step: 3,
             ..Tag::new(Content::Scores, FramePurpose::Evaluation)
         };
-        let told = notice((Rank(1), Rank(0), tag), Vec::new());
+        let told = notice(Rank(1), Rank(0), tag, Vec::new());
         assert_eq!(refusal(&told), Some(WireError::Denied { from: Rank(1), to: Rank(0), tag }));
         assert_eq!(refusal(&Frame::new(tag, Vec::new())), None);
         for length in 0..told.payload().len() {

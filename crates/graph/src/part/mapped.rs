@@ -43,6 +43,17 @@ pub(super) fn map(path: &Path) -> Result<(File, Metadata, Mmap)> {
     Ok((file, opened, map))
 }
 
+/// A file that was opened.
+#[derive(Clone, Copy)]
+pub(super) struct Opened<'a> {
+    /// The file itself.
+    pub file: &'a File,
+    /// Where it is.
+    pub path: &'a Path,
+    /// What was known of it then.
+    pub metadata: &'a Metadata,
+}
+
 /// Values that stay in their file until somebody looks at them.
 struct InFile {
     /// Goes before the map does.
@@ -74,10 +85,8 @@ impl<T: Pod + Element> Lend<T> for InFile {
 /// Values that stay in their file until they are looked at; `None` where they cannot, because they are few, the system
 /// has no such maps, or values do not begin where their kind has to. Where the file becomes shorter the array reads
 /// zeros, and its lender says that the file has changed since it was `opened`.
-pub(super) fn array<T: Pod + Element>(
-    (file, path, opened): (&File, &Path, &Metadata),
-    bytes: Range<usize>,
-) -> Option<Array<T>> {
+pub(super) fn array<T: Pod + Element>(from: Opened<'_>, bytes: Range<usize>) -> Option<Array<T>> {
+    let Opened { file, path, metadata: opened } = from;
     if cfg!(not(unix)) || bytes.len() < LARGE {
         return None;
     }

@@ -163,12 +163,16 @@ impl Tensors {
             && dtype == T::DTYPE
             && let &[found, columns] = &shape[..]
             && found == rows
-            && let file = (&self.file, self.path.as_path(), &self.opened)
-            && let Some(values) = mapped::array(file, self.data + start..self.data + end)
+            && let Some(values) = mapped::array(self.opened_file(), self.data + start..self.data + end)
         {
             return Ok((columns, values));
         }
         self.matrix(name, rows)
+    }
+
+    /// The file as it was opened.
+    fn opened_file(&self) -> mapped::Opened<'_> {
+        mapped::Opened { file: &self.file, path: &self.path, metadata: &self.opened }
     }
 
     /// An error about a tensor of this file.

@@ -78,7 +78,7 @@ pub fn standardise(
     if rests.iter().all(|&rest| rest == 0.0) {
         rests.clear();
     }
-    shift(&mut rows, (exact, &own), (&means, &rests, &deviations));
+    shift(&mut rows, exact, &own, Moments { means: &means, rests: &rests, deviations: &deviations });
     Ok(Scale::Standardised { means, deviations, rests, by_type: !own.of_row.is_empty() })
 }
 
@@ -166,7 +166,17 @@ pub fn unscaled((features, exact): (&Features, &Exact), about: &About) -> Vec<bo
     stays
 }
 
-fn shift(rows: &mut Rows<'_>, (exact, own): (&Exact, &Own), (means, rests, deviations): (&[f64], &[f64], &[f64])) {
+/// What columns are shifted and scaled by.
+#[derive(Clone, Copy)]
+struct Moments<'a> {
+    means: &'a [f64],
+    /// What `f64` rounds off the means; empty where that is nothing.
+    rests: &'a [f64],
+    deviations: &'a [f64],
+}
+
+fn shift(rows: &mut Rows<'_>, exact: &Exact, own: &Own, moments: Moments<'_>) {
+    let Moments { means, rests, deviations } = moments;
     for row in 0..rows.len() {
         let own = own.columns(row, means.len());
         let (first, values) = rows.row(row);
@@ -209,7 +219,7 @@ pub fn rescale(
             }
             let own = Own::of(features, if *by_type { types } else { &[] });
             if let Some(mut rows) = Rows::of(features, &own, limits)? {
-                shift(&mut rows, (exact, &own), (means, rests, deviations));
+                shift(&mut rows, exact, &own, Moments { means, rests, deviations });
             }
         }
     }

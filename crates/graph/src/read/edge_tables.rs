@@ -19,7 +19,7 @@ use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
 use crate::info::broken_features;
-use crate::roles::{Role, Roles, TableRoles};
+use crate::roles::{Role, Roles, TableRoles, UnknownEnds};
 use std::path::{Path, PathBuf};
 
 /// What files of tables end in.
@@ -31,6 +31,14 @@ pub(super) struct Tables {
     pub edges: (Box<dyn Table>, PathBuf),
     /// One row a node.
     pub nodes: Option<(Box<dyn Table>, PathBuf)>,
+}
+
+/// A table of edges, the file that it comes from, and what its columns are.
+#[derive(Clone, Copy)]
+struct EdgeTable<'a> {
+    table: &'a dyn Table,
+    path: &'a Path,
+    columns: &'a EdgeColumns,
 }
 
 impl Tables {
@@ -48,7 +56,8 @@ impl Tables {
         let columns = refuse_matrix(&*table, &edges_path, options);
         let columns = columns.and_then(|()| EdgeColumns::find(&*table, &edges_path, options));
         if let (Err(_), Ok(columns), Some(path)) = (&nodes, &columns, &nodes_path) {
-            let more = held_to_ids((&*table, &edges_path, columns), path, options);
+            let edges = EdgeTable { table: &*table, path: &edges_path, columns };
+            let more = held_to_ids(edges, path, options);
             return Err(GraphError::several(nodes.err().into_iter().chain(more)));
         }
         // Without columns of ends, the ids of nodes can still be held to each other.
@@ -69,16 +78,16 @@ impl Tables {
             say_removed(&dataset, &removed, (table.rows(), options), &mut roles.of_table(&edges_path));
             return Ok((dataset, roles));
         }
-        let joined =
-            joined((&*table, edges_path.as_path(), &columns), (nodes, nodes_path.as_deref()), options, &mut roles)?;
+        let edges = EdgeTable { table: &*table, path: &edges_path, columns: &columns };
+        let joined = joined(edges, (nodes, nodes_path.as_deref()), options, &mut roles)?;
         Ok((Dataset { name: dataset_name(path), ..joined }.checked()?, roles))
     }
 }
 
 /// What is wrong with edges beside a node table that cannot be read: they are held to its ids, where these can be told.
-fn held_to_ids(edges: (&dyn Table, &Path, &EdgeColumns), nodes: &Path, options: &ReadOptions) -> Option<GraphError> {
+fn held_to_ids(edges: EdgeTable<'_>, nodes: &Path, options: &ReadOptions) -> Option<GraphError> {
     let bare = is_table(nodes).then(|| NodeTable::bare(nodes, options).ok()).flatten()?;
-    if edges.2.is_bipartite(options) {
+    if edges.columns.is_bipartite(options) {
         return None;
     }
     joined(edges, (Some(bare), Some(nodes)), options, &mut Roles::default()).err()
@@ -104,16 +113,16 @@ fn is_table(path: &Path) -> bool {
 
 /// The dataset of edges and of the nodes that they name.
 fn joined(
-    (table, path, columns): (&dyn Table, &Path, &EdgeColumns),
+    edges: EdgeTable<'_>,
     (mut nodes, nodes_path): (Option<NodeTable>, Option<&Path>),
     options: &ReadOptions,
     roles: &mut Roles,
 ) -> Result<Dataset> {
-    let all = table.rows();
-    let rows = match Rows::whole((table, columns), nodes.as_ref(), options) {
+    let (all, path) = (edges.table.rows(), edges.path);
+    let rows = match Rows::whole(edges, nodes.as_ref(), options) {
         Some(rows) => rows,
         None => {
-            let read = Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options);
+            let read = Rows::read(edges, (nodes.as_ref(), nodes_path), options);
             let broken = nodes.as_ref().zip(nodes_path).filter(|_| read.is_err());
             let broken = broken.and_then(|(nodes, path)| broken_nodes(nodes, path, options));
             read.map_err(|error| GraphError::several([error].into_iter().chain(broken)))?
@@ -137,7 +146,7 @@ fn joined(
     let (name, ids) = (String::new(), rows.ids.map_or(Ids::Row, into_ids));
     let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None };
     let mut lines = roles.of_table(path);
-    lines.unknown((rows.dropped, rows.added, rows.nowhere), all);
+    lines.unknown(UnknownEnds { dropped: rows.dropped, added: rows.added, nameless: rows.nowhere }, all);
     say_removed(&dataset, &removed, (all, options), &mut lines);
     Ok(dataset)
 }
@@ -183,7 +192,7 @@ impl Rows {
     /// Rows that all name nodes of a table: their ids are never all in memory. `None` where there is no such table, and
     /// where something is wrong, which [`Rows::read`] says.
     fn whole(
-        (table, columns): (&dyn Table, &EdgeColumns),
+        EdgeTable { table, columns, .. }: EdgeTable<'_>,
         nodes: Option<&NodeTable>,
         options: &ReadOptions,
     ) -> Option<Rows> {
@@ -203,7 +212,7 @@ impl Rows {
     /// All that is wrong with the rows and with the ids of nodes: what can be looked at without a column that is broken
     /// is looked at.
     fn read(
-        (table, path, columns): (&dyn Table, &Path, &EdgeColumns),
+        EdgeTable { table, path, columns }: EdgeTable<'_>,
         (nodes, nodes_path): (Option<&NodeTable>, Option<&Path>),
         options: &ReadOptions,
     ) -> Result<Rows> {

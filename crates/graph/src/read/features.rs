@@ -195,11 +195,21 @@ fn csr_of_groups(
     let columns = limits.accept_columns(columns, values.len()).map_err(|what| npz.error(&member("shape"), what))?;
     let check = check_sparse((nodes, columns), &offsets, &indices, values.len());
     check.map_err(|what| npz.error(&member("indptr"), what))?;
+    let stored = Stored { columns: columns as usize, offsets: &offsets, indices: &indices };
     let exact = match is_narrow(&npz.header(&member("data"))?) {
         true => Exact::default(),
-        false => exact_csr((npz, &member("data"), limits), (columns as usize, &offsets, &indices), groups)?,
+        false => exact_csr(npz, &member("data"), &stored, groups, limits)?,
     };
     Ok((in_order(columns, offsets, indices, values), exact))
+}
+
+/// Where the numbers of sparse rows stand.
+struct Stored<'a> {
+    columns: usize,
+    /// Where each row begins among the numbers, and where the last one ends.
+    offsets: &'a [i64],
+    /// The column of each number.
+    indices: &'a [u32],
 }
 
 /// A column of a group of rows with so few zeros that `f32` may lose too much of its numbers.
@@ -222,7 +232,8 @@ struct Full {
 }
 
 impl Full {
-    fn find((columns, offsets, indices): (usize, &[i64], &[u32]), groups: Groups<'_>) -> Full {
+    fn find(stored: &Stored<'_>, groups: Groups<'_>) -> Full {
+        let &Stored { columns, offsets, indices } = stored;
         let mut of_group = vec![Vec::new(); groups.count];
         (0..offsets.len() - 1).for_each(|row| of_group[groups.of_row(row)].push(row));
         let (mut counts, mut last, mut is_repeated) =
@@ -269,16 +280,13 @@ impl Full {
 
 /// Goes through the stored numbers once more for how they lie, and once more for those of the columns of which `f32`
 /// may lose too much; in most others there are more zeros than in these.
-fn exact_csr(
-    (npz, name, limits): (&mut Npz, &str, &Limits),
-    (columns, offsets, indices): (usize, &[i64], &[u32]),
-    groups: Groups<'_>,
-) -> Result<Exact> {
+fn exact_csr(npz: &mut Npz, name: &str, stored: &Stored<'_>, groups: Groups<'_>, limits: &Limits) -> Result<Exact> {
+    let &Stored { columns, offsets, indices } = stored;
     let rows = offsets.len() - 1;
     // The rows by group, and of each column a count, a row, a start, and whether it is repeated.
     let bytes = (rows as u64 * 16).saturating_add(columns as u64 * 25);
     afford(bytes).map_err(|what| npz.error(name, what))?;
-    let mut full = Full::find((columns, offsets, indices), groups);
+    let mut full = Full::find(stored, groups);
     if full.places.is_empty() {
         return Ok(Exact::default());
     }
@@ -437,7 +445,7 @@ mod tests {
         let offsets: Vec<i64> = (0..=of.len()).map(|row| stored(row) as i64).collect();
         assert_eq!(offsets.last(), Some(&(indices.len() as i64)));
         let groups = Groups::of(&of);
-        let mut full = Full::find((columns, &offsets, &indices), groups);
+        let mut full = Full::find(&Stored { columns, offsets: &offsets, indices: &indices }, groups);
         let last = full.of_column(columns - 1);
         assert_eq!(last.iter().map(|place| (place.group, place.zeros)).collect::<Vec<_>>(), [(7, 1)]);
         (0..300).for_each(|step| last[0].spread.add(Wide::integer(1_000_000_000 + step)));

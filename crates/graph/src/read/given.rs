@@ -18,17 +18,23 @@ const NAMES: [&[[&str; 3]]; 2] = [
 /// What stands in the place of targets of an edge that has none.
 const NONE: i64 = -1;
 
+/// The edges that pairs stand beside.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    /// Those that are held out.
+    pub held: Option<&'a Held>,
+    /// All of them.
+    pub listed: Listed<'a>,
+    /// How many nodes they are between.
+    pub nodes: usize,
+}
+
 /// Reads them; `None` where there is no such array.
 ///
 /// # Errors
 /// If an array has another shape than what it belongs to, names a node that there is not, or a split has both forms; or
 /// if nothing says which relation an edge with targets of its own is of.
-pub fn read(
-    npz: &mut Npz,
-    (held, listed): (Option<&Held>, Listed<'_>),
-    nodes: usize,
-    limits: &Limits,
-) -> Result<Option<GivenNegatives<u32>>> {
+pub fn read(npz: &mut Npz, beside: Beside<'_>, limits: &Limits) -> Result<Option<GivenNegatives<u32>>> {
     let mut given = [GivenPairs::default(), GivenPairs::default()];
     let mut found = false;
     for (pairs, names) in given.iter_mut().zip(NAMES) {
@@ -40,8 +46,8 @@ pub fn read(
                     return Err(npz.error(name, what));
                 }
                 match name == pool {
-                    true => read_pool(npz, name, (nodes, limits), pairs)?,
-                    false => read_own(npz, (name, edges), ((held, listed), nodes, limits), pairs)?,
+                    true => read_pool(npz, name, (beside.nodes, limits), pairs)?,
+                    false => read_own(npz, (name, edges), beside, limits, pairs)?,
                 }
                 found = true;
             }
@@ -71,7 +77,8 @@ fn read_pool(
 fn read_own(
     npz: &mut Npz,
     (name, edges): (&'static str, &'static str),
-    ((held, listed), nodes, limits): ((Option<&Held>, Listed<'_>), usize, &Limits),
+    Beside { held, listed, nodes }: Beside<'_>,
+    limits: &Limits,
     into: &mut GivenPairs<u32>,
 ) -> Result<()> {
     let Some([sources, targets]) = held.and_then(|held| held.of(edges)) else {

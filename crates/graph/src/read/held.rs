@@ -40,6 +40,16 @@ pub struct Listed<'a> {
     pub are_several: bool,
 }
 
+/// The edges of a graph that is to be.
+pub struct EdgeLists {
+    /// Where each edge starts.
+    pub sources: Vec<u32>,
+    /// Where each edge ends.
+    pub targets: Vec<u32>,
+    /// What else is known of them.
+    pub data: EdgeData,
+}
+
 /// Reads them, with their relations where edges are `typed`; `None` where there is no such array.
 pub fn read(npz: &mut Npz, typed: bool, limits: &Limits) -> Result<Option<Held>> {
     let mut found = Vec::new();
@@ -126,11 +136,8 @@ impl Held {
     /// # Errors
     /// If an edge is held out for validation and for testing, or one that is not among the edges would have to have a
     /// relation.
-    pub fn join(
-        self,
-        (sources, targets, data): (&mut Vec<u32>, &mut Vec<u32>, &mut EdgeData),
-        undirected: bool,
-    ) -> std::result::Result<(), (&'static str, String)> {
+    pub fn join(self, edges: &mut EdgeLists, undirected: bool) -> std::result::Result<(), (&'static str, String)> {
+        let EdgeLists { sources, targets, data } = edges;
         let key = |source: u32, target: u32, relation: Option<u16>| match undirected {
             true => (source.min(target), source.max(target), relation),
             false => (source, target, relation),

@@ -13,7 +13,7 @@
 
 use super::arrays::{Array, Npz};
 use super::given;
-use super::held::{self, Held, Listed, edge_index};
+use super::held::{self, EdgeLists, Held, Listed, edge_index};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
@@ -63,8 +63,9 @@ impl Reader for Interchange {
         let undirected = npz.optional::<u8>("directed", 1)?.is_some_and(|array| array.values.first() == Some(&0));
         let are_several = data.kinds() > usize::from(!(undirected || options.symmetrise));
         let listed = Listed { sources: &sources, targets: &targets, data: &data, undirected, are_several };
-        let negatives = given::read(&mut npz, (held.as_ref(), listed), nodes, limits)?;
-        let (graph, removed) = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
+        let negatives = given::read(&mut npz, given::Beside { held: held.as_ref(), listed, nodes }, limits)?;
+        let edges = EdgeLists { sources, targets, data };
+        let (graph, removed) = build(&npz, nodes, edges, held, undirected, options)?;
         about.name_reverses(graph.data.kinds());
         let types = if options.typed { npz.optional::<u16>("node_type", limits.nodes_max)? } else { None };
         let types = types.map(|array| array.values);
@@ -72,7 +73,7 @@ impl Reader for Interchange {
         let groups = groups.map_or(Groups::ONE, |types| Groups::of(types));
         let (mut features, mut exact) = features::npz_features(&mut npz, (nodes, groups), limits)?;
         if let (Some(types), true) = (types, about.node_types.is_empty()) {
-            tell_apart((&mut features, &mut exact, &mut about), &types, &mut npz, (nodes, limits))?;
+            tell_apart(&mut features, &mut exact, &mut about, &types, &mut npz, nodes, limits)?;
         }
         let labels = read_labels(&mut npz, nodes, limits)?;
         let splits = read_splits(&mut npz, nodes, limits)?;
@@ -225,14 +226,17 @@ fn edge_data(
 /// The graph of so many nodes, and what was left out of it.
 fn build(
     npz: &Npz,
-    (nodes, undirected): (usize, bool),
-    (mut sources, mut targets, mut data, held): (Vec<u32>, Vec<u32>, EdgeData, Option<Held>),
+    nodes: usize,
+    mut edges: EdgeLists,
+    held: Option<Held>,
+    undirected: bool,
     options: &ReadOptions,
 ) -> Result<(Graph, Removed)> {
     let how = if undirected { options.build_undirected() } else { options.build() };
     if let Some(held) = held {
-        held.join((&mut sources, &mut targets, &mut data), undirected).map_err(|(name, what)| npz.error(name, what))?;
+        held.join(&mut edges, undirected).map_err(|(name, what)| npz.error(name, what))?;
     }
+    let EdgeLists { sources, targets, data } = edges;
     let built = build_graph(nodes, sources, targets, data, how);
     built.map_err(|error| npz.error("edge_index", error.to_string()))
 }
@@ -264,10 +268,13 @@ fn read_relations(
 
 /// Gives each type of nodes that `node_type` tells apart feature columns of its own, unless the features have them.
 fn tell_apart(
-    (features, exact, about): (&mut Features, &mut Exact, &mut About),
+    features: &mut Features,
+    exact: &mut Exact,
+    about: &mut About,
     of: &[u16],
     npz: &mut Npz,
-    (nodes, limits): (usize, &Limits),
+    nodes: usize,
+    limits: &Limits,
 ) -> Result<()> {
     if of.len() != nodes {
         return Err(npz.error("node_type", format!("expected {nodes} values, one a node, found {}", of.len())));

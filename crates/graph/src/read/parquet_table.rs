@@ -199,14 +199,9 @@ impl ParquetTable {
         Ok((get_column_reader(descr.clone(), Box::new(guard)), descr))
     }
 
-    /// The values of one column in a row group that begins with row `start`; of texts so many bytes are left.
-    fn scan_chunk(
-        &self,
-        (number, start): (usize, usize),
-        (slot, (column, kind)): (usize, (usize, Kind)),
-        text_left: &mut u64,
-        sink: Sink,
-    ) -> Result<()> {
+    /// The values of one column in a row group; of texts so many bytes are left.
+    fn scan_chunk(&self, chunk: Chunk, text_left: &mut u64, sink: Sink) -> Result<()> {
+        let Chunk { group: number, start, slot, column, kind } = chunk;
         let error = |what: String| self.error(column, what);
         if let Kind::Unread(what) | Kind::Refused(what) = self.columns[column].kind {
             return Err(error(format!("{what} are not read; write the column as text or numbers")));
@@ -249,6 +244,20 @@ impl ParquetTable {
     }
 }
 
+/// One column in a row group, as it is asked for.
+#[derive(Clone, Copy)]
+struct Chunk {
+    /// The number of the group.
+    group: usize,
+    /// The row of the table that the group begins with.
+    start: usize,
+    /// Which of the columns that are asked for it is.
+    slot: usize,
+    column: usize,
+    /// What its cells are read as.
+    kind: Kind,
+}
+
 impl Table for ParquetTable {
     fn path(&self) -> &Path {
         &self.path
@@ -277,8 +286,9 @@ impl Table for ParquetTable {
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
         let (mut start, mut text_left) = (0, vec![self.text_max; wanted.len()]);
         for group in 0..self.reader.num_row_groups() {
-            for ((slot, &wanted), text_left) in wanted.iter().enumerate().zip(&mut text_left) {
-                contained(&self.path, || self.scan_chunk((group, start), (slot, wanted), text_left, sink))?;
+            for ((slot, &(column, kind)), text_left) in wanted.iter().enumerate().zip(&mut text_left) {
+                let chunk = Chunk { group, start, slot, column, kind };
+                contained(&self.path, || self.scan_chunk(chunk, text_left, sink))?;
             }
             start += self.rows_of(group);
         }
@@ -290,9 +300,9 @@ impl Table for ParquetTable {
     }
 
     fn scan_piece(&self, group: usize, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
-        wanted.iter().enumerate().try_for_each(|(slot, &wanted)| {
-            let mut text_left = self.text_max;
-            contained(&self.path, || self.scan_chunk((group, 0), (slot, wanted), &mut text_left, sink))
+        wanted.iter().enumerate().try_for_each(|(slot, &(column, kind))| {
+            let (mut text_left, chunk) = (self.text_max, Chunk { group, start: 0, slot, column, kind });
+            contained(&self.path, || self.scan_chunk(chunk, &mut text_left, sink))
         })
     }
 }

@@ -39,7 +39,7 @@ pub fn read_vectors(leaves: [(ColumnReader, ColumnDescPtr); 4], emit: Emit) -> R
                 [1.0] if values.is_empty() => emit(Cell::Missing)?,
                 [1.0] => emit(Cell::List(values))?,
                 [0.0] => {
-                    fill(&mut vector, (size, indices, values))?;
+                    fill(&mut vector, size, indices, values)?;
                     emit(Cell::List(&vector))?;
                 }
                 _ => return Err("expected vectors of type 0 (sparse) or 1 (dense)".to_owned()),
@@ -49,7 +49,7 @@ pub fn read_vectors(leaves: [(ColumnReader, ColumnDescPtr); 4], emit: Emit) -> R
 }
 
 /// Writes a sparse vector with all its zeros.
-fn fill(vector: &mut Vec<f64>, (size, indices, values): (&[f64], &[f64], &[f64])) -> Result<(), String> {
+fn fill(vector: &mut Vec<f64>, size: &[f64], indices: &[f64], values: &[f64]) -> Result<(), String> {
     let size = match *size {
         [size] if (1.0..=SIZE_MAX).contains(&size) => size as usize,
         _ => return Err(format!("expected vectors of 1 to {SIZE_MAX} numbers, found {size:?}")),

@@ -10,7 +10,7 @@ pub struct Function {
     pub line: usize,
     /// Its lines, from `fn` to the brace that closes it.
     pub lines: usize,
-    /// Its parameters, `self` among them.
+    /// Its parameters, `self` among them, and in place of a tuple that is taken apart what is in it.
     pub parameters: usize,
 }
 
@@ -66,18 +66,27 @@ fn step(code: &[char], at: usize) -> i32 {
     }
 }
 
-/// How many things between commas there are.
+/// How many things between commas there are; of a tuple or an array that is taken apart, each of its own.
 fn arguments(code: &[char]) -> usize {
-    let (mut depth, mut count, mut filled) = (0, 0, false);
+    let (mut depth, mut count, mut start) = (0, 0, 0);
     for at in 0..code.len() {
         depth += step(code, at);
         if code[at] == ',' && depth == 0 {
-            (count, filled) = (count + usize::from(filled), false);
-        } else if !code[at].is_whitespace() {
-            filled = true;
+            count += leaves(&code[start..at]);
+            start = at + 1;
         }
     }
-    count + usize::from(filled)
+    count + leaves(&code[start..])
+}
+
+/// How many names one parameter gives: none if nothing is there.
+fn leaves(parameter: &[char]) -> usize {
+    let Some(first) = parameter.iter().position(|c| !c.is_whitespace() && *c != '&') else { return 0 };
+    let pattern = &parameter[first..];
+    match pattern[0] {
+        '(' | '[' => arguments(&pattern[1..closing(pattern, 0).min(pattern.len())]),
+        _ => 1,
+    }
 }
 
 /// The end of a function's body, or its semicolon where a trait leaves the body open.
@@ -102,8 +111,9 @@ fn body_end(code: &[char], parameters: usize) -> usize {
 #[test]
 fn lengths_and_parameters_are_counted() {
     let text = "fn a<F: Fn(u8) -> u8>(f: F, (b, c): (u8, Vec<Map<u8, u8>>), ) -> [u8; 2] {\n\n}\n\
-                trait T { fn d(&self); }\nconst F: fn(u8) = |_| {};\n";
+                trait T { fn d(&self); }\nconst F: fn(u8) = |_| {};\n\
+                fn e([a, (b, _)]: [A; 2], &(c, S { d, e }): &(A, S), f: (A, B)) {}\n";
     let found = functions(&Source::new("a.rs", text));
     let found: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines, f.parameters)).collect();
-    assert_eq!(found, [("a", 0, 3, 2), ("d", 3, 1, 1)]);
+    assert_eq!(found, [("a", 0, 3, 3), ("d", 3, 1, 1), ("e", 5, 1, 6)]);
 }

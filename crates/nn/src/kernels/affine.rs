@@ -107,7 +107,9 @@ impl<'a> Left<'a> {
 
     fn sparse(&self) -> Option<Pattern<'a>> {
         match self {
-            Left::Rows(Rows::Sparse(x)) => Some(((x.offsets(), x.indices()), Weights::Direct(x.values()))),
+            Left::Rows(Rows::Sparse(x)) => {
+                Some(Pattern { offsets: x.offsets(), columns: x.indices(), weights: Weights::Direct(x.values()) })
+            }
             _ => None,
         }
     }
@@ -161,7 +163,7 @@ pub fn affine(
         for (x, weight) in terms {
             let ready = &ready[used..used + room(x, weight)];
             if let Some(pattern) = x.sparse() {
-                sum_some_rows(&rooms, (&mut *out, store), outputs, first, pattern, ready);
+                sum_some_rows(&rooms, out, store, outputs, first, pattern, ready);
             } else {
                 let factor = Weight::transposed(weight, outputs).made_ready(by, ready);
                 let after = first + rows;

@@ -390,8 +390,9 @@ fn fold_rows<T: Value, const HEADS: usize>(
     (first, heads): (usize, usize),
     scores: &Scores<'_>,
     messages: &[T],
-    [low, block]: [&mut [f32]; 2],
+    room: [&mut [f32]; 2],
 ) {
+    let [low, block] = room;
     assert!(heads <= HEADS_MAX, "at most 64 heads");
     let heads = heads_of::<HEADS>(heads);
     let columns = scores.messages.columns();

@@ -38,8 +38,26 @@ impl Weights<'_> {
     }
 }
 
+/// Which rows a sparse sum adds up, and by what factors.
+#[derive(Debug, Clone, Copy)]
+pub struct Pattern<'a> {
+    /// Where the entries of each sum begin, and where the last ones end.
+    pub offsets: &'a [usize],
+    /// The row that each entry adds.
+    pub columns: &'a [u32],
+    /// The factor of each entry.
+    pub weights: Weights<'a>,
+}
+
+impl<'a> Pattern<'a> {
+    /// The sums along edges, with these factors.
+    pub fn of(Csr { offsets, columns }: Csr<'a>, weights: Weights<'a>) -> Pattern<'a> {
+        Pattern { offsets, columns, weights }
+    }
+}
+
 /// `out[v] (=|+=) Σ weight · rows[column]` over the entries of row v. `out` has `width` columns and one row for each
-/// row of `(offsets, columns)`; `rows` is row-major with the same width.
+/// row of the pattern; `rows` is row-major with the same width.
 ///
 /// # Panics
 ///
@@ -49,30 +67,28 @@ pub fn sum_rows<T: Value>(
     out: &mut [f32],
     width: usize,
     store: Store,
-    (offsets, columns): (&[usize], &[u32]),
-    weights: Weights<'_>,
+    pattern: Pattern<'_>,
     rows: &[T],
 ) {
-    assert_eq!(out.len(), (offsets.len() - 1) * width);
+    assert_eq!(out.len(), (pattern.offsets.len() - 1) * width);
     let rooms = compute.rooms();
     compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
         let first = piece * ROWS_PER_PIECE;
-        sum_some_rows(&rooms, (out, store), width, first, ((offsets, columns), weights), rows);
+        sum_some_rows(&rooms, out, store, width, first, pattern, rows);
     });
 }
-
-/// Row boundaries and columns of a sparse sum, and the factors of its entries.
-pub(super) type Pattern<'a> = ((&'a [usize], &'a [u32]), Weights<'a>);
 
 /// [`sum_rows`] on this thread, for the rows from `first` on that `out` has room for.
 pub(super) fn sum_some_rows<T: Value>(
     rooms: &Rooms,
-    (out, store): (&mut [f32], Store),
+    out: &mut [f32],
+    store: Store,
     width: usize,
     first: usize,
-    ((offsets, columns), weights): Pattern<'_>,
+    pattern: Pattern<'_>,
     rows: &[T],
 ) {
+    let Pattern { offsets, columns, weights } = pattern;
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
     each_run(rooms, out, sum, |out, sum| match weights {
@@ -125,9 +141,11 @@ pub(super) fn sum_scaled_rows<T: Value>(
     out: &mut [f32],
     width: usize,
     first: usize,
-    (((offsets, columns), weights), of_columns): (Pattern<'_>, &[f32]),
+    pattern: Pattern<'_>,
+    of_columns: &[f32],
     rows: &[T],
 ) {
+    let Pattern { offsets, columns, weights } = pattern;
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: false, offsets, columns, rows };
     each_run(rooms, out, sum, |out, sum| {
@@ -210,8 +228,7 @@ fn ahead<T>(columns: &[u32], rows: &[T], width: usize, entry: usize) {
 /// Sums the messages of a block's source rows into its destination rows.
 pub fn sum_fold(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, messages: &Matrix) {
     let weights = block.weights().map_or(Weights::Ones, Weights::Direct);
-    let Csr { offsets, columns } = block.forward();
-    sum_into(compute, out, store, ((offsets, columns), weights), messages);
+    sum_into(compute, out, store, Pattern::of(block.forward(), weights), messages);
 }
 
 /// [`sum_rows`] of rows however they are stored.
@@ -220,7 +237,7 @@ pub fn sum_fold(compute: &Compute, out: &mut Matrix, store: Store, block: &Block
 ///
 /// If `out` has not one row for each row of the pattern, or a column lies beyond `rows`.
 pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, pattern: Pattern<'_>, rows: &Matrix) {
-    let ((offsets, columns), _) = pattern;
+    let Pattern { offsets, columns, .. } = pattern;
     let width = rows.columns();
     assert_eq!((out.rows(), out.columns()), (offsets.len() - 1, width), "one row for each");
     if store == Store::Add && columns.is_empty() {
@@ -229,7 +246,7 @@ pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, patter
     let rooms = compute.rooms();
     each_value!(rows.values(), |rows| {
         pieces(compute, out, store.into(), |first, out| {
-            sum_some_rows(&rooms, (out, store), width, first, pattern, rows);
+            sum_some_rows(&rooms, out, store, width, first, pattern, rows);
         });
     });
 }
@@ -237,8 +254,7 @@ pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, patter
 /// The adjoint of [`sum_fold`]: the gradient of each source row's message from the gradients of the sums.
 pub fn sum_fold_adjoint(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, gradient: &Matrix) {
     let weights = block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, block.positions()));
-    let Csr { offsets, columns } = block.reverse();
-    sum_into(compute, out, store, ((offsets, columns), weights), gradient);
+    sum_into(compute, out, store, Pattern::of(block.reverse(), weights), gradient);
 }
 
 /// The winner of a maximum over no messages at all.

@@ -58,17 +58,22 @@ pub fn join(
     }
 }
 
+/// Rows of several layers, and what [`join`] made of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined<'a> {
+    /// How they were put together.
+    pub joining: Joining,
+    /// The layers' rows.
+    pub xs: &'a [&'a Matrix],
+    /// What came out.
+    pub out: &'a Matrix,
+}
+
 /// The adjoint of [`join`] for the rows of layer `index`: sets `into`, or adds to its first rows, the gradient that
-/// they have of `gradient`. `joined` is what came out.
-pub fn part(
-    compute: &Compute,
-    (into, store): (&mut Matrix, Store),
-    joining: Joining,
-    (index, xs): (usize, &[&Matrix]),
-    joined: &Matrix,
-    gradient: &Matrix,
-) {
-    let (rows, width) = (joined.rows(), xs[index].columns());
+/// they have of `gradient`, which is that of what came out.
+pub fn part(compute: &Compute, into: &mut Matrix, store: Store, index: usize, joined: Joined<'_>, gradient: &Matrix) {
+    let Joined { joining, xs, out } = joined;
+    let (rows, width) = (out.rows(), xs[index].columns());
     if store == Store::Set {
         into.reshape(rows, width);
         into.data_mut().fill(0.0);
@@ -85,7 +90,7 @@ pub fn part(
     compute.chunks(into, size, |piece, into| {
         for (at, into) in into.iter_mut().enumerate() {
             let at = piece * size + at;
-            let largest = joined.data()[at];
+            let largest = out.data()[at];
             let wins = |x: &&Matrix| x.data()[at] == largest;
             if wins(&xs[index]) && !xs[..index].iter().any(wins) {
                 *into += gradient.data()[at];
@@ -121,8 +126,9 @@ mod tests {
             for (index, x) in xs.iter().enumerate() {
                 let (mut set, mut added) = (Matrix::default(), random(x.rows(), width, 5));
                 let before = added.clone();
-                part(&compute, (&mut set, Store::Set), joining, (index, &all), &out, &gradient);
-                part(&compute, (&mut added, Store::Add), joining, (index, &all), &out, &gradient);
+                let joined = Joined { joining, xs: &all, out: &out };
+                part(&compute, &mut set, Store::Set, index, joined, &gradient);
+                part(&compute, &mut added, Store::Add, index, joined, &gradient);
                 for row in 0..x.rows() {
                     for column in 0..width {
                         let values = || xs.iter().filter(|x| row < x.rows()).map(|x| x.row(row)[column]);

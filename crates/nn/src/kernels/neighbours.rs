@@ -12,7 +12,7 @@ use super::back::Back;
 use super::elementwise::scale_rows;
 use super::fold::{Pattern, Weights, sum_scaled_rows, sum_some_rows};
 use super::long::add_rows;
-use crate::block::{Block, Csr};
+use crate::block::Block;
 use crate::matrix::{Matrix, each_value};
 use crate::threads::{Compute, MOST_PIECES, Rooms, row_pieces};
 
@@ -34,14 +34,15 @@ fn sum_and_scale(
     rooms: &Rooms,
     out: &mut [f32],
     first: usize,
-    (pattern, of_columns): (Pattern<'_>, Option<&[f32]>),
+    pattern: Pattern<'_>,
+    of_columns: Option<&[f32]>,
     rows: &Matrix,
     scale: Option<&[f32]>,
 ) {
     let width = rows.columns();
     each_value!(rows.values(), |rows| match of_columns {
-        Some(of_columns) => sum_scaled_rows(rooms, out, width, first, (pattern, of_columns), rows),
-        None => sum_some_rows(rooms, (out, Store::Set), width, first, pattern, rows),
+        Some(of_columns) => sum_scaled_rows(rooms, out, width, first, pattern, of_columns, rows),
+        None => sum_some_rows(rooms, out, Store::Set, width, first, pattern, rows),
     });
     if let Some(scale) = scale {
         scale_rows(out, width, &scale[first..]);
@@ -51,18 +52,16 @@ fn sum_and_scale(
 impl Sums<'_> {
     /// Sets `out` to the sums of some destinations, of which `first` is the first.
     pub(super) fn of_rows(&self, rooms: &Rooms, out: &mut [f32], first: usize) {
-        let Csr { offsets, columns } = self.block.forward();
         let weights = self.block.weights().map_or(Weights::Ones, Weights::Direct);
-        let pattern = (((offsets, columns), weights), self.of_sources);
-        sum_and_scale(rooms, out, first, pattern, self.rows, self.of_destinations);
+        let pattern = Pattern::of(self.block.forward(), weights);
+        sum_and_scale(rooms, out, first, pattern, self.of_sources, self.rows, self.of_destinations);
     }
 
     /// Sets `out` to what comes back to some sources, of which `first` is the first, from the gradient of all sums.
     fn of_gradient(&self, rooms: &Rooms, out: &mut [f32], first: usize, gradient: &Matrix) {
-        let Csr { offsets, columns } = self.block.reverse();
         let weights = self.block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, self.block.positions()));
-        let pattern = (((offsets, columns), weights), self.of_destinations);
-        sum_and_scale(rooms, out, first, pattern, gradient, self.of_sources);
+        let pattern = Pattern::of(self.block.reverse(), weights);
+        sum_and_scale(rooms, out, first, pattern, self.of_destinations, gradient, self.of_sources);
     }
 }
 

@@ -204,7 +204,8 @@ pub fn activate_adjoint(
     match between.norm {
         Some(Norm::Rows(norm)) => {
             let open = if is_prelu { None } else { Some(scale) };
-            rows_adjoint(compute, gradient, (norm, open, between.weight), done, [gradients.weight, gradients.bias]);
+            let around = Around { norm, open, factors: between.weight };
+            rows_adjoint(compute, gradient, around, done, gradients);
         }
         _ if is_prelu => {}
         _ => {
@@ -223,13 +224,23 @@ pub fn activate_adjoint(
     }
 }
 
+/// LayerNorm's affine part, and what follows it.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    norm: Affine<'a>,
+    /// Dropout's scale where ReLU and dropout follow and are yet to be turned back.
+    open: Option<f32>,
+    /// What each row is multiplied by in the end.
+    factors: Option<&'a [f32]>,
+}
+
 /// The adjoint of LayerNorm and, where dropout's scale is given, of ReLU, dropout and what rows are multiplied by.
 fn rows_adjoint(
     compute: &mut Compute,
     gradient: &mut Matrix,
-    (norm, open, factors): (Affine<'_>, Option<f32>, Option<&[f32]>),
+    Around { norm, open, factors }: Around<'_>,
     Activated { out, z, statistics }: Activated<'_>,
-    [weight_gradient, bias_gradient]: [&mut [f32]; 2],
+    gradients: Gradients<'_>,
 ) {
     let (rows, width) = (z.rows(), z.columns().max(1));
     let pieces = row_pieces(rows);
@@ -260,10 +271,10 @@ fn rows_adjoint(
         });
     });
     for partial in partials.chunks_exact(2 * width) {
-        for (sum, value) in weight_gradient.iter_mut().zip(&partial[..width]) {
+        for (sum, value) in gradients.weight.iter_mut().zip(&partial[..width]) {
             *sum += value;
         }
-        for (sum, value) in bias_gradient.iter_mut().zip(&partial[width..]) {
+        for (sum, value) in gradients.bias.iter_mut().zip(&partial[width..]) {
             *sum += value;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::elementwise::dot;
-use super::fold::{Weights, sum_rows};
+use super::fold::{Pattern, Weights, sum_rows};
 use super::long::sum_of;
 use crate::matrix::Matrix;
 use crate::threads::{Compute, row_pieces};
@@ -67,8 +67,8 @@ impl Scatter {
         assert_eq!(own.rows() + others.rows() + 1, self.offsets.len(), "rows of both matrices");
         let (width, split) = (gradient.columns(), own.rows());
         for (into, offsets) in [(own, &self.offsets[..=split]), (others, &self.offsets[split..])] {
-            let pattern = (offsets, &self.pairs[..]);
-            sum_rows(compute, into.data_mut(), width, Store::Add, pattern, Weights::Ones, gradient.data());
+            let pattern = Pattern { offsets, columns: &self.pairs, weights: Weights::Ones };
+            sum_rows(compute, into.data_mut(), width, Store::Add, pattern, gradient.data());
         }
     }
 }

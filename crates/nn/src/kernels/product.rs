@@ -8,10 +8,11 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 use super::Store;
-use super::fold::{Weights, sum_rows, sum_some_rows};
+use super::fold::{Pattern, Weights, sum_rows, sum_some_rows};
 use super::long::{ROWS_OF_SUM, add_rows, in_blocks};
 use super::product_tiles::{
-    Coming, LeftSide, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left, rows_to_right,
+    Coming, LeftSide, RightSide, Target, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left,
+    rows_to_right,
 };
 use super::stored::{Access, pieces, pieces_of, read_stored, read_values};
 use crate::matrix::{Bf16, DenseRows, Matrix, Precision, Rows, SparseRows, SparseSpan, Stored, Values, each_value};
@@ -168,23 +169,25 @@ impl Factor<'_> {
             Factor::Tiles { words: words @ (Words::F32x16 | Words::F32x8), right, depth, columns } => {
                 each_value!(x, |x| {
                     read_values(rooms, x, |x| {
-                        let (out, left) = ((out, columns, store), LeftSide::Rows(x, depth));
-                        multiply_words(words, out, left, (right, depth), coming);
+                        let target = Target { rows: out, columns, store };
+                        let right = RightSide { panels: right, words: depth };
+                        multiply_words(words, target, LeftSide::Rows(x, depth), right, coming);
                     });
                 })
             }
             Factor::Tiles { words: words @ (Words::Bf16Pairs | Words::AmxTiles), right, depth, columns } => {
-                let (right, out) = ((right, words.of(depth)), (out, columns, store));
+                let right = RightSide { panels: right, words: words.of(depth) };
+                let target = Target { rows: out, columns, store };
                 match x {
-                    Values::Bf16(x) if depth == 2 * right.1 => {
-                        multiply_words(words, out, LeftSide::Stored(x, depth), right, coming);
+                    Values::Bf16(x) if depth == 2 * right.words => {
+                        multiply_words(words, target, LeftSide::Stored(x, depth), right, coming);
                     }
                     x => each_value!(x, |x| rooms.lend(|room| {
-                        let len = x.len() / depth.max(1) * right.1;
+                        let len = x.len() / depth.max(1) * right.words;
                         room.resize(room.len().max(len));
-                        rows_to_left(&mut room[..len], x, depth, right.1);
-                        let left = LeftSide::Rows(&room[..len], right.1);
-                        multiply_words(words, out, left, right, coming);
+                        rows_to_left(&mut room[..len], x, depth, right.words);
+                        let left = LeftSide::Rows(&room[..len], right.words);
+                        multiply_words(words, target, left, right, coming);
                     })),
                 }
             }
@@ -253,10 +256,11 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 
 /// `out (=|+=) x · W` for sparse rows: they add up rows of W, which is inputs × outputs.
 fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: SparseSpan<'_>, weight: &[f32]) {
-    let (outputs, pattern) = (out.columns(), ((x.offsets(), x.indices()), Weights::Direct(x.values())));
+    let pattern = Pattern { offsets: x.offsets(), columns: x.indices(), weights: Weights::Direct(x.values()) };
+    let outputs = out.columns();
     let rooms = compute.rooms();
     pieces(compute, out, store.into(), |first, out| {
-        sum_some_rows(&rooms, (out, store), outputs, first, pattern, weight);
+        sum_some_rows(&rooms, out, store, outputs, first, pattern, weight);
     });
 }
 
@@ -313,10 +317,10 @@ pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows
         Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.all().into()),
         Stored::Sparse(x) => by_column(x, |x| {
             let columns = x.by_column();
-            let (pattern, weights) =
-                ((&columns.offsets[..], &columns.rows[..]), Weights::Indexed(x.values(), &columns.positions));
+            let weights = Weights::Indexed(x.values(), &columns.positions);
+            let pattern = Pattern { offsets: &columns.offsets, columns: &columns.rows, weights };
             each_value!(dz.values(), |values| {
-                sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, weights, values);
+                sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, values);
             });
         }),
     }
@@ -438,7 +442,8 @@ pub(super) fn add_to_gradient(partial: &mut [f32], dz: Transposed<'_>, x: Beside
             product(view_mut(partial, outputs, inputs), Store::Add, dz, view(x, rows, inputs));
         }
         (Transposed::Words(words, dz, rows), Beside::Words(right, inputs)) => {
-            multiply_words(words, (partial, inputs, Store::Add), dz, (right, words.of(rows)), coming);
+            let target = Target { rows: partial, columns: inputs, store: Store::Add };
+            multiply_words(words, target, dz, RightSide { panels: right, words: words.of(rows) }, coming);
         }
         _ => unreachable!("both sides are made ready for the same products"),
     }
@@ -450,8 +455,9 @@ fn sparse_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matr
     let transposed = &mut lent[..gradient.len()];
     let columns = x.by_column();
     let weights = Weights::Indexed(x.values(), &columns.positions);
+    let pattern = Pattern { offsets: &columns.offsets, columns: &columns.rows, weights };
     each_value!(dz.values(), |dz| {
-        sum_rows(compute, transposed, outputs, Store::Set, (&columns.offsets, &columns.rows), weights, dz);
+        sum_rows(compute, transposed, outputs, Store::Set, pattern, dz);
     });
     let transposed = &*transposed;
     compute.chunks(gradient, inputs, |output, row| {

@@ -262,6 +262,25 @@ impl LeftSide<'_> {
     }
 }
 
+/// The right side of a product.
+#[derive(Clone, Copy)]
+pub(super) struct RightSide<'a> {
+    /// Its panels one after the other, as [`rows_to_right`] and [`columns_to_right`] make them.
+    pub panels: &'a [f32],
+    /// How many words a sum has.
+    pub words: usize,
+}
+
+/// Where a product goes.
+pub(super) struct Target<'a> {
+    /// Its rows, row-major.
+    pub rows: &'a mut [f32],
+    /// Columns of the rows.
+    pub columns: usize,
+    /// Whether the product is added to what is there.
+    pub store: Store,
+}
+
 /// Rows that are read when a product is done: they are asked for meanwhile, as many with each tile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Coming<'a>(pub [Option<Span<'a>>; 2]);
@@ -281,38 +300,38 @@ fn ask_for<T>(values: &[T], (share, shares): (usize, usize)) {
     (from..to).step_by(64 / size_of::<T>()).for_each(|at| prefetch(values, at));
 }
 
-/// `out (=|+=) left · right`: out is rows × columns, and both sides are made of so many words a sum.
+/// `target (=|+=) left · right`, both sides of words of one kind.
 ///
 /// # Panics
 ///
 /// If the shapes do not fit together, or the processor does not multiply such words.
 pub(super) fn multiply_words(
     of: Words,
-    (out, columns, store): (&mut [f32], usize, Store),
+    target: Target<'_>,
     left: LeftSide<'_>,
-    (right, words): (&[f32], usize),
+    right: RightSide<'_>,
     coming: Coming<'_>,
 ) {
+    let (columns, words) = (target.columns, right.words);
     assert!(of.can_be_multiplied(), "the processor multiplies {of:?}");
-    let rows = out.len() / columns.max(1);
+    let rows = target.rows.len() / columns.max(1);
     if rows == 0 {
         return;
     }
     let (of_row, of_word) = left.strides();
     let last = (rows - 1) * of_row + words.saturating_sub(1) * of_word;
     assert!(words == 0 || last < left.words(), "the left side has all words");
-    assert!(right.len() >= words * columns.next_multiple_of(LANES), "the right side has all words");
+    assert!(right.panels.len() >= words * columns.next_multiple_of(LANES), "the right side has all words");
     #[cfg(target_arch = "x86_64")]
     {
-        let (out, right) = ((out, columns, store == Store::Add), (right, words));
         // SAFETY: the processor was asked for the instructions, and all words and values are there, as asserted above.
         match of {
-            Words::AmxTiles => unsafe { amx::multiply(out, left, right, coming) },
-            _ => unsafe { vectors::multiply(of, out, left, right, coming) },
+            Words::AmxTiles => unsafe { amx::multiply(target, left, right, coming) },
+            _ => unsafe { vectors::multiply(of, target, left, right, coming) },
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (store, right, coming);
+    let _ = (target.store, coming);
 }
 
 #[cfg(test)]

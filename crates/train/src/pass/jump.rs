@@ -1,7 +1,7 @@
 //! What the last unit reads where that is the rows of several units before it, put together.
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::joining::{join, part};
+use laconic_nn::kernels::joining::{self, join, part};
 use laconic_nn::network::Joined;
 use laconic_nn::{Compute, Matrix};
 
@@ -43,6 +43,6 @@ pub(super) fn return_part(
     }
     if let Some(unit) = (index - 1).checked_sub(joined.first) {
         let store = if is_last { Store::Set } else { Store::Add };
-        part(compute, (gradient, store), joined.joining, (unit, xs), out, kept);
+        part(compute, gradient, store, unit, joining::Joined { joining: joined.joining, xs, out }, kept);
     }
 }

@@ -103,7 +103,7 @@ impl Metered {
             return;
         }
         for peer in self.rank().others(self.size()) {
-            let frame = notice((from, to, tag), self.inner.buffer());
+            let frame = notice(from, to, tag, self.inner.buffer());
             let _ = self.pass(peer, frame);
         }
     }

@@ -75,7 +75,8 @@ pub(super) fn assign(
                     loads.take(old, node);
                 }
                 near.count(node, neighbours, &of);
-                let best = best(score, &near, (&loads, node, balance.demand(node)), (old, key.with(node as u64)));
+                let mover = Mover { node, demand: balance.demand(node), old, key: key.with(node as u64) };
+                let best = best(score, &near, &loads, mover);
                 moved += u64::from(best != old);
                 of[node] = best;
                 loads.put(best, node);
@@ -90,8 +91,20 @@ pub(super) fn assign(
     Ok(of)
 }
 
+/// A node that a part is sought for.
+struct Mover {
+    node: usize,
+    /// How many nodes its edges make it count for besides itself.
+    demand: f64,
+    /// The part that it was in.
+    old: u32,
+    /// What decides between equal parts.
+    key: Key,
+}
+
 /// The best part with room. A part without any neighbours is best where it is the emptiest.
-fn best(score: Score, near: &Tally, (loads, node, demand): (&Loads, usize, f64), (old, key): (u32, Key)) -> u32 {
+fn best(score: Score, near: &Tally, loads: &Loads, mover: Mover) -> u32 {
+    let Mover { node, demand, old, key } = mover;
     let (mut best, mut best_score) = (NOWHERE, f64::NEG_INFINITY);
     for part in loads.emptiest().chain(near.seen().iter().copied()) {
         if part == best || !loads.has_room(part, node) {

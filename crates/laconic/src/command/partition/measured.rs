@@ -25,8 +25,11 @@ pub(super) struct Measured {
 
 /// Measures a partition; nothing where there are neither labels nor features.
 pub(super) fn measured(
-    (dataset, split): (&Dataset, Option<usize>),
-    (assignment, parts, seed): (&[u32], u32, u64),
+    dataset: &Dataset,
+    split: Option<usize>,
+    assignment: &[u32],
+    parts: u32,
+    seed: u64,
 ) -> Result<Option<Measured>> {
     let nodes = dataset.graph.nodes();
     let roles = split.map(|index| &dataset.splits[index].roles);

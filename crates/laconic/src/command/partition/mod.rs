@@ -164,7 +164,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let labels = label_skew(&dataset, split, assignment, parts);
     let waiting = args.measure.then(|| output.begins("measuring"));
     let measured = match &waiting {
-        Some(_) => measured::measured((&dataset, split), (assignment, parts, args.seed)).with_context(about)?,
+        Some(_) => measured::measured(&dataset, split, assignment, parts, args.seed).with_context(about)?,
         None => None,
     };
     drop(waiting);

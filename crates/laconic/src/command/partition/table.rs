@@ -56,7 +56,8 @@ fn cells([part, share]: [&str; 2], figure: &PartQuality) -> [String; 8] {
     ]
 }
 
-fn line([part, nodes, edges, train, halo, replication, memory, share]: &[String; 8], width: usize) -> String {
+fn line(row: &[String; 8], width: usize) -> String {
+    let [part, nodes, edges, train, halo, replication, memory, share] = row;
     format!(
         "{part:>width$} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12} {share:>10}\n"
     )

@@ -148,8 +148,9 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
     scores: &Scores<'_>,
     state: &Matrix,
     gradient: &[T],
-    [low, block]: [&mut [f32]; 2],
+    room: [&mut [f32]; 2],
 ) {
+    let [low, block] = room;
     let heads = heads_of::<HEADS>(state.columns() / 4);
     let columns = scores.messages.columns();
     let width = columns / heads;

@@ -1,6 +1,7 @@
 //! Sums of neighbours, multiplied as they are made, against nested loops.
 
 use super::*;
+use crate::block::Csr;
 use crate::kernels::affine::{Left, affine};
 use crate::kernels::product::tests::random;
 use crate::matrix::{Precision, Rows};

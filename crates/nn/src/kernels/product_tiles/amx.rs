@@ -8,7 +8,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::{Coming, LeftSide, SQUARE, Words, join};
+use super::{Coming, LeftSide, RightSide, SQUARE, Store, Target, Words, join};
 use crate::matrix::Value;
 
 /// Rows that are multiplied by one panel before the next.
@@ -57,18 +57,15 @@ struct Place {
     adds: bool,
 }
 
-/// `out (=|+=) left · right`, as [`multiply_words`](super::multiply_words), which has compared the shapes.
+/// `target (=|+=) left · right`, as [`multiply_words`](super::multiply_words), which has compared the shapes.
 ///
 /// # Safety
 ///
-/// The processor has the instructions, and both sides and `out` have all that the shapes name; of each row of both
+/// The processor has the instructions, and both sides and `target` have all that the shapes name; of each row of both
 /// sides, `words` are a multiple of [`SQUARE`].
-pub(super) unsafe fn multiply(
-    (out, columns, adds): (&mut [f32], usize, bool),
-    left: LeftSide<'_>,
-    (right, words): (&[f32], usize),
-    coming: Coming<'_>,
-) {
+pub(super) unsafe fn multiply(target: Target<'_>, left: LeftSide<'_>, right: RightSide<'_>, coming: Coming<'_>) {
+    let Target { rows: out, columns, store } = target;
+    let (RightSide { panels: right, words }, adds) = (right, store == Store::Add);
     let panel = Words::AmxTiles.panel();
     let rows = out.len() / columns;
     let (of_row, of_word) = left.strides();

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Coming, LANES, LeftSide, Words, ask_for};
+use super::{Coming, LANES, LeftSide, RightSide, Store, Target, Words, ask_for};
 
 /// Rows of a tile: with the vectors of a panel each, their sums and what they are made of fill the registers.
 const TILE: usize = 6;
@@ -11,18 +11,20 @@ const TILE: usize = 6;
 /// L2 cache.
 const BLOCK: usize = 8 * TILE;
 
-/// `out (=|+=) left · right`, as [`multiply_words`](super::multiply_words), which has compared the shapes.
+/// `target (=|+=) left · right`, as [`multiply_words`](super::multiply_words), which has compared the shapes.
 ///
 /// # Safety
 ///
-/// The processor has the instructions, and both sides and `out` have all that the shapes name.
+/// The processor has the instructions, and both sides and `target` have all that the shapes name.
 pub(super) unsafe fn multiply(
     of: Words,
-    (out, columns, adds): (&mut [f32], usize, bool),
+    target: Target<'_>,
     left: LeftSide<'_>,
-    (right, words): (&[f32], usize),
+    right: RightSide<'_>,
     coming: Coming<'_>,
 ) {
+    let Target { rows: out, columns, store } = target;
+    let (RightSide { panels: right, words }, adds) = (right, store == Store::Add);
     let rows = out.len() / columns;
     let (of_row, of_word) = left.strides();
     let panels = columns.div_ceil(of.panel());

@@ -226,10 +226,10 @@ unsafe fn add_and_multiply_block<T: Lane, const VECTORS: usize, const OF_HEAD: u
             let to = along.as_mut_ptr().add(at * heads + head);
             let [a, b, c, d, e, f, g, h, ..] = products;
             let mask = (0xff_u16 >> 8_usize.saturating_sub(of_block)) as u8;
-            _mm256_mask_storeu_ps(to, mask, sums_of_lanes([a, b], [c, d], [e, f], [g, h]));
+            _mm256_mask_storeu_ps(to, mask, sums_of_lanes([a, b, c, d, e, f, g, h]));
             if of_block > 8 {
                 let [.., a, b, c, d, e, f, g, h] = products;
-                _mm256_storeu_ps(to.add(8), sums_of_lanes([a, b], [c, d], [e, f], [g, h]));
+                _mm256_storeu_ps(to.add(8), sums_of_lanes([a, b, c, d, e, f, g, h]));
             }
         }
         each_vector!(VECTORS, |vector| _mm512_storeu_ps(sums.as_mut_ptr().add(vector * LANES), held[vector]));
@@ -239,7 +239,8 @@ unsafe fn add_and_multiply_block<T: Lane, const VECTORS: usize, const OF_HEAD: u
 /// The sums of the lanes of eight vectors: upper halves are added to lower ones until one value is left.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn sums_of_lanes([a, b]: [__m512; 2], [c, d]: [__m512; 2], [e, f]: [__m512; 2], [g, h]: [__m512; 2]) -> __m256 {
+fn sums_of_lanes(vectors: [__m512; 8]) -> __m256 {
+    let [a, b, c, d, e, f, g, h] = vectors;
     // Two vectors, one behind the other, of eight lanes each; then four of four lanes, eight of two.
     let [ab, cd, ef, gh] = [in_halves(a, b), in_halves(c, d), in_halves(e, f), in_halves(g, h)];
     let (a, b) = (in_quarters(ab, cd), in_quarters(ef, gh));

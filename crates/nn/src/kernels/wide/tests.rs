@@ -36,6 +36,6 @@ fn sums_of_rows_have_the_same_bits_by_the_widest_vectors_and_by_plain_loops() {
 #[test]
 #[should_panic]
 fn a_row_that_is_not_there_is_refused() {
-    let pattern = (&[0, 1][..], &[3][..]);
-    fold::sum_rows(&Compute::new(1), &mut [0.0; 16], 16, Store::Set, pattern, Weights::Ones, &[0.0f32; 48]);
+    let pattern = fold::Pattern { offsets: &[0, 1], columns: &[3], weights: Weights::Ones };
+    fold::sum_rows(&Compute::new(1), &mut [0.0; 16], 16, Store::Set, pattern, &[0.0f32; 48]);
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use laconic_graph::links::{NegativeScope, TRIES};
-use laconic_nn::links::{PairScorer, Scoring};
+use laconic_nn::links::{Examples, PairGradients, PairScorer, Scoring};
 use laconic_nn::parameters::ParameterSpec;
 use laconic_nn::{Compute, Matrix};
 use laconic_wire::Direction;
@@ -65,8 +65,10 @@ impl LinkPrediction {
             zeros.data_mut().fill(0.0);
         }
         let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail.clone()], rows: [outputs, others] };
-        let gradients = (&mut g[tail], [gradient, dothers]);
-        self.scorer.loss(compute, scoring, (&pairs.rows, &pairs.truth()), how, gradients)
+        let gradients = PairGradients { parameters: &mut g[tail], rows: [gradient, dothers] };
+        let (positive_weight, scale) = how;
+        let examples = Examples { pairs: &pairs.rows, truth: &pairs.truth(), positive_weight, scale };
+        self.scorer.loss(compute, scoring, examples, gradients)
     }
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
