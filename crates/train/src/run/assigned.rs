@@ -8,7 +8,7 @@ use laconic_graph::part::{self, Part};
 use laconic_graph::partition::{GIVEN, PartitionInput};
 use laconic_graph::read::assignment::{PartTable, is_table};
 
-use super::source::{Prepared, parts_unsaid, prepared};
+use super::prepared::{Prepared, prepared};
 use crate::config::{Config, DataConfig};
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
@@ -34,6 +34,20 @@ impl Assigned {
         let mut parts = part::cut(dataset, split, &self.of, self.parts)?;
         parts.iter_mut().for_each(|part| part.global.part_names.clone_from(&self.names));
         Ok(parts)
+    }
+}
+
+/// What stands for `partition.parts = 0` where nothing else decides: one machine learns from the whole graph.
+///
+/// # Errors
+/// If the graph is to be cut by a list of part numbers, which does not say how many parts there are.
+pub fn parts_unsaid(config: &Config) -> Result<u32> {
+    match &config.partition.file {
+        Some(file) if config.partition.method == GIVEN => Err(TrainError::config(format!(
+            "partition.parts is not set, and {} is a list of part numbers: how many parts are there?",
+            file.display()
+        ))),
+        _ => Ok(1),
     }
 }
 

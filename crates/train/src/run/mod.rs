@@ -11,6 +11,7 @@ mod options;
 pub mod other;
 mod panic;
 pub mod predict;
+mod prepared;
 mod process;
 mod processes;
 mod session;

@@ -2,27 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_graph::about::Scale;
-use laconic_graph::dataset::{Dataset, Features, Labels, Split};
+use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::error::GraphError;
-use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot, unlike_scales, unusable};
-use laconic_graph::limits::Limits;
+use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot};
 use laconic_graph::part::{self, FeaturesIn, GlobalCounts, Meta, Part, features_bytes};
-use laconic_graph::partition::GIVEN;
 use laconic_graph::partition::quality;
 use laconic_graph::plan::check_counts;
-use laconic_graph::prepare;
 pub use laconic_graph::read::is_part_folder;
-use laconic_graph::read::{self, read_with_roles};
-use laconic_graph::roles::Roles;
 
-use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice, TaskChoice};
+use crate::config::{Config, DataConfig, FeaturesPlace, TaskChoice};
 use crate::error::{Result, TrainError};
 use crate::forecast::gigabytes;
 use crate::plan::Members;
 
 use super::assigned::named_parts;
-pub use super::assigned::{Assigned, assign, assigned, prepared_to_cut};
+pub use super::assigned::{Assigned, assign, assigned, parts_unsaid, prepared_to_cut};
+pub use super::prepared::{Prepared, idle_key, prepared, prepared_of};
 
 /// Where a run's parts come from.
 pub enum Source {
@@ -68,20 +63,6 @@ pub fn foreseen_of<'a>(config: &Config, pieces: impl Iterator<Item = (&'a Labels
     said.extend(never_learned(pieces.clone()));
     said.extend(foreseen(pieces, is_asked));
     said
-}
-
-/// What stands for `partition.parts = 0` where nothing else decides: one machine learns from the whole graph.
-///
-/// # Errors
-/// If the graph is to be cut by a list of part numbers, which does not say how many parts there are.
-pub fn parts_unsaid(config: &Config) -> Result<u32> {
-    match &config.partition.file {
-        Some(file) if config.partition.method == GIVEN => Err(TrainError::config(format!(
-            "partition.parts is not set, and {} is a list of part numbers: how many parts are there?",
-            file.display()
-        ))),
-        _ => Ok(1),
-    }
 }
 
 impl Source {
@@ -302,114 +283,4 @@ pub(super) fn open_alone(path: &Path, index: u32, features_in: FeaturesIn) -> Re
     let note =
         format!("{dataset}: {rows} nodes with the {inner} edges between them, without {left_out} from other parts");
     Ok((part, note))
-}
-
-/// A dataset that is ready to be cut.
-pub struct Prepared {
-    /// The dataset, its features prepared.
-    pub dataset: Dataset,
-    /// Which of its splits counts.
-    pub split: Option<usize>,
-    /// What became of the columns of its tables.
-    pub roles: Roles,
-    /// What was done to features, or should perhaps be, a line each.
-    pub notes: Vec<String>,
-}
-
-/// The first key about tables that data in another format do not read, and what that format is called.
-pub fn idle_key(config: &DataConfig) -> Option<(&'static str, &'static str)> {
-    read::idle_key(&config.path, config.table_keys())
-}
-
-/// Reads a dataset and prepares features and split.
-///
-/// # Errors
-/// If the data cannot be read, or have not the split that is asked for.
-pub fn prepared(config: &DataConfig) -> Result<Prepared> {
-    if let Some((key, format)) = idle_key(config) {
-        let path = config.path.display();
-        return Err(TrainError::config(format!("{key} belongs to an edge list, but {path} is {format}")));
-    }
-    if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
-        return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));
-    }
-    prepared_of(read_with_roles(&config.path, &config.read_options())?, config)
-}
-
-/// Prepares features and split of a dataset that has been read, as [`prepared`].
-///
-/// # Errors
-/// If it has not the split that is asked for, or features that cannot be prepared so.
-pub fn prepared_of((mut dataset, roles): (Dataset, Roles), config: &DataConfig) -> Result<Prepared> {
-    let split = match &config.split {
-        SplitChoice::Named(_) if dataset.splits.is_empty() => None,
-        SplitChoice::Named(_) if config.split_index < dataset.splits.len() => Some(config.split_index),
-        SplitChoice::Named(_) => {
-            let (index, found) = (config.split_index, dataset.splits.len());
-            return Err(TrainError::config(format!("data.split_index = {index}, but the data has {found} splits")));
-        }
-        SplitChoice::Random(random) => {
-            dataset.splits = vec![prepare::random_split(&dataset.labels, &random.spec()?, random.seed)?];
-            Some(0)
-        }
-    };
-    let trained = split.map(|index| dataset.splits[index].roles.as_slice());
-    prepare::fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, trained);
-    if let Some(what) = unusable(&dataset, split) {
-        return Err(GraphError::format(&config.path, "data", what).into());
-    }
-    let notes = scale(&mut dataset, split, (config.features, &config.read_options().limits))?;
-    dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
-    Ok(Prepared { dataset, split, roles, notes })
-}
-
-/// Prepares the features as asked, and notes how; what is to be said of that.
-fn scale(
-    dataset: &mut Dataset,
-    split: Option<usize>,
-    (how, limits): (FeaturePreparation, &Limits),
-) -> Result<Vec<String>> {
-    let Dataset { features, about, splits, .. } = dataset;
-    let exact = std::mem::take(&mut dataset.exact);
-    let (is_given, is_of_tables) = (about.scale.is_given(), about.is_of_tables());
-    if ![FeaturePreparation::Auto, FeaturePreparation::Given].contains(&how) && !is_given {
-        let what = "the features of these data have been row-normalised or standardised already";
-        return Err(TrainError::config(format!("data.features: {what}")));
-    }
-    let roles = split.map(|index| splits[index].roles.as_slice());
-    let as_given = |features: &Features, names: &[String]| -> Vec<String> {
-        let unlike = if is_given { unlike_scales(features, names, false) } else { None };
-        exact.lost(names).into_iter().chain(unlike).collect()
-    };
-    about.of_typed_tables = false;
-    Ok(match how {
-        FeaturePreparation::Auto if is_given && is_of_tables => {
-            let stays = prepare::unscaled((features, &exact), about);
-            let (columns, left) = (stays.len(), stays.iter().filter(|&&stays| stays).count());
-            if left == columns {
-                return Ok(Vec::new());
-            }
-            let trains = |roles: &&[u8]| roles.iter().any(|roles| roles & Split::TRAIN != 0);
-            let roles = roles.filter(trains);
-            about.scale = prepare::standardise((features, &exact), roles, (&stays, &about.node_types), limits)?;
-            let of = match (roles.is_some(), about.node_types.is_empty()) {
-                (false, _) => "all nodes",
-                (true, true) => "training nodes",
-                (true, false) => "training nodes of their type (all of its nodes where none trains)",
-            };
-            let turn_off = "data.features = \"given\" leaves them as they are";
-            let scaled = columns - left;
-            vec![format!("{scaled} of {columns} feature columns are standardised over {of}; {turn_off}")]
-        }
-        FeaturePreparation::Auto | FeaturePreparation::Given => as_given(features, &about.features),
-        FeaturePreparation::RowNormalised => {
-            prepare::row_normalise(features, &exact);
-            about.scale = Scale::RowNormalised;
-            Vec::new()
-        }
-        FeaturePreparation::Standardised => {
-            about.scale = prepare::standardise((features, &exact), roles, (&[], &about.node_types), limits)?;
-            Vec::new()
-        }
-    })
 }
