@@ -354,7 +354,7 @@ fn one_worker(
     let plan = Arc::new(plan.with_stages(stages)?);
     let stage = &plan.stages[0];
     let network = &stage.network;
-    let (mut worker, x) = Worker::start(plan.clone(), laconic_wire::Metered::new(end), part, WorkerOptions::default())?;
+    let mut worker = Worker::start(plan.clone(), laconic_wire::Metered::new(end), part, WorkerOptions::default())?;
     let mut progress = Progress::new(&plan, network, 0);
     let mut at = 0;
     for spec in network.parameters() {
@@ -363,6 +363,7 @@ fn one_worker(
         progress.parameters[at..at + values.len()].copy_from_slice(values);
         at += values.len();
     }
+    let x = worker.take_handed()?.training;
     let inputs = {
         let (mut peers, ground) = worker.split();
         Inputs::freeze(&mut peers, ground, stage.first(), x, (stage.input_tag(0), Scope::Whole))?

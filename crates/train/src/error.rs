@@ -75,6 +75,12 @@ pub enum TrainError {
         /// The first worker that differs from worker 0.
         rank: u32,
     },
+    /// A stage began without rows to begin with: an error of this program.
+    #[error("worker {rank} has no rows for a stage: those it had went into the one before, which handed none on")]
+    NothingHanded {
+        /// The worker.
+        rank: u32,
+    },
     /// Too few trainers were left for a mean.
     #[error("{}", too_few(*answered, *wanted, *gathering, *means))]
     NoQuorum {
@@ -217,7 +223,7 @@ impl TrainError {
             TrainError::Io { .. } | TrainError::File { .. } | TrainError::Busy { .. } => 5,
             TrainError::Diverged { .. } => 6,
             TrainError::Denied(_) => 7,
-            TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,
+            TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } | TrainError::NothingHanded { .. } => 70,
         }
     }
 }

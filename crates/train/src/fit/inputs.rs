@@ -1,35 +1,13 @@
 //! What a stage trains on: rows that do not change, and what is known of their neighbours.
 
-use laconic_nn::{Operand, Precision};
+use laconic_nn::Operand;
 
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::pass::inputs::Inputs;
 use crate::pass::reveal::Reveal;
 use crate::schedule::Stage;
-use crate::worker::Worker;
-
-/// Rows of own nodes that a stage gets from the one before, or features.
-pub struct Handed {
-    /// What it trains on.
-    pub training: Operand,
-    /// What it is evaluated on, where that is something else: rows that have seen more of the graph.
-    pub evaluation: Option<Operand>,
-}
-
-impl Handed {
-    /// The same rows, stored so.
-    fn stored(self, precision: Precision) -> Handed {
-        let evaluation = self.evaluation.map(|rows| rows.converted(precision));
-        Handed { training: self.training.converted(precision), evaluation }
-    }
-}
-
-impl From<Operand> for Handed {
-    fn from(training: Operand) -> Handed {
-        Handed { training, evaluation: None }
-    }
-}
+use crate::worker::{Handed, Worker};
 
 /// What a stage trains on.
 pub struct StageInputs {
@@ -54,14 +32,15 @@ impl StageInputs {
         StageInputs { inputs, reveal: None, eval_inputs: None }
     }
 
-    /// Fetches what a stage trains on, or the first bit of it.
+    /// Makes of the rows that the worker has for its next stage what that trains on, and fetches the rest, or the first
+    /// bit of it.
     ///
     /// # Errors
-    /// If another worker does not answer.
-    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Handed, rounds_before: u32) -> Result<StageInputs> {
+    /// If another worker does not answer, or no rows were handed on.
+    pub fn fetch(worker: &mut Worker, stage: &Stage, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
-        let x = x.stored(worker.plan.config.train.precision.into());
-        let Handed { training: x, evaluation } = x;
+        let precision = worker.plan.config.train.precision.into();
+        let Handed { training: x, evaluation } = worker.take_handed()?.stored(precision);
         if layer.facts().message_width > 0 && !stage.freezes() {
             let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));
             return Ok(StageInputs { inputs, reveal: None, eval_inputs });

@@ -3,7 +3,7 @@
 use laconic_wire::{Frame, Rank, WireError};
 
 use super::choice::worth;
-use super::inputs::{Handed, StageInputs};
+use super::inputs::StageInputs;
 use super::progress::Progress;
 use super::questions::Question;
 use super::stages::hand_on;
@@ -42,7 +42,7 @@ impl<'a> Own<'a> {
         self.progress.done = self.progress.done.max(few(here));
     }
 
-    fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
+    fn hand_on(self, chosen: &[f32]) -> Result<()> {
         hand_on(self.worker, self.fit, self.at.stage, chosen, self.at.rounds_before)
     }
 }
@@ -59,11 +59,11 @@ impl<'a> LocalTrainer<'a> {
         Own::new(worker, at, inputs).map(LocalTrainer)
     }
 
-    /// What goes on to the next stage from the chosen model of this one.
+    /// Keeps in the worker what goes on to the next stage from the chosen model of this one.
     ///
     /// # Errors
     /// If a codec refuses the rows.
-    pub fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
+    pub fn hand_on(self, chosen: &[f32]) -> Result<()> {
         self.0.hand_on(chosen)
     }
 }
@@ -139,11 +139,12 @@ impl<'a> MeansJudge<'a> {
         self.own.worker.size() > 1
     }
 
-    /// What goes on to the next stage, before which there were so many rounds, from the chosen model of this one.
+    /// Keeps in the worker what goes on to the next stage, before which there were so many rounds, from the chosen model
+    /// of this one.
     ///
     /// # Errors
     /// If a codec refuses the rows, or one of a group is gone.
-    pub fn hand_on(self, chosen: &[f32], rounds: u32) -> Result<Option<Handed>> {
+    pub fn hand_on(self, chosen: &[f32], rounds: u32) -> Result<()> {
         if self.is_group() && self.own.worker.rank() == Rank(0) {
             Question::Ends { rounds, chosen: Some(chosen.into()) }.ask(&mut self.own.worker.transport)?;
         }

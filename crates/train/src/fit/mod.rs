@@ -16,4 +16,4 @@ pub mod task;
 pub mod trainer;
 
 pub use agreement::extras_count;
-pub use inputs::{Handed, StageInputs};
+pub use inputs::StageInputs;

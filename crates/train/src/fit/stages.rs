@@ -3,7 +3,7 @@
 use laconic_nn::{Matrix, Operand, Precision};
 use laconic_wire::{Count, Kind, PerKind, collectives};
 
-use super::inputs::{Handed, StageInputs, folds_in_pieces};
+use super::inputs::{StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
 use super::task;
@@ -15,10 +15,10 @@ use crate::pass::network::Pass;
 use crate::saved::Saved;
 use crate::schedule::{HandOn, Stage};
 use crate::selection::Scope;
-use crate::worker::Worker;
 use crate::worker::by_id::ById;
 use crate::worker::evaluate::{Evaluated, Scores};
 use crate::worker::parts;
+use crate::worker::{Handed, Worker};
 
 /// What training ends with.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,22 +41,20 @@ pub struct Trained {
 ///
 /// # Errors
 /// If another worker does not answer, training leaves the numbers, or something cannot be written down.
-pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Result<Trained> {
+pub fn train(worker: &mut Worker, recorder: &mut dyn Recorder) -> Result<Trained> {
     let stages = worker.plan.stages.clone();
     let mut resumed = recorder.resume()?;
     if let Some((snapshot, _)) = &resumed {
         snapshot.check_fits(&stages)?;
     }
     let (mut finished, mut rounds_before): (Vec<Finished>, u32) = (Vec::new(), 0);
-    let mut x = Some(Handed::from(x));
     for (index, stage) in stages.iter().enumerate() {
-        let own = x.take().expect("every stage but the last hands rows on");
         // What reading, cutting, or the stage before has freed has other sizes than what this one asks for.
         laconic_graph::memory::give_back();
         let at = StageRun { stage, index, rounds_before };
         let known = resumed.as_ref().and_then(|(snapshot, _)| snapshot.finished.get(index)).cloned();
         let goes_on = if known.is_none() { resumed.take() } else { None };
-        let (mut fit, mut progress) = open(worker, at, own, goes_on, known.as_ref().map_or(0, |(_, rounds)| *rounds))?;
+        let (mut fit, mut progress) = open(worker, at, goes_on, known.as_ref().map_or(0, |(_, rounds)| *rounds))?;
         recorder.crossed(&mut worker.transport)?;
         let (parameters, rounds) = match known {
             Some(known) => known,
@@ -73,7 +71,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
             }
         };
         rounds_before += rounds;
-        x = hand_on(worker, fit, stage, &parameters, rounds_before)?;
+        hand_on(worker, fit, stage, &parameters, rounds_before)?;
         finished.push((parameters, rounds));
     }
     unreachable!("a schedule has at least one stage, and the last returns")
@@ -86,13 +84,12 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
 pub fn open<'a>(
     worker: &mut Worker,
     at: StageRun<'a>,
-    x: Handed,
     goes_on: Option<(Snapshot, Saved)>,
     revealed: u32,
 ) -> Result<(Fit<'a>, Progress)> {
     let mut progress = Progress::new(&worker.plan, &at.stage.network, at.index);
     worker.begin(at.stage);
-    let material = StageInputs::fetch(worker, at.stage, x, at.rounds_before)?;
+    let material = StageInputs::fetch(worker, at.stage, at.rounds_before)?;
     let mut fit = Fit::new(worker, at, material)?;
     match goes_on {
         Some((snapshot, saved)) => {
@@ -177,29 +174,24 @@ fn recorded_round(
     Ok(end)
 }
 
-/// What a finished stage hands on to the next, of these parameters. The rows are moved, and what only rounds need has
-/// gone before they are made.
+/// Keeps in the worker what a finished stage hands on to the next, if it does, of these parameters. The rows are moved,
+/// and what only rounds need has gone before they are made.
 ///
 /// # Errors
 /// If another worker does not answer.
-pub fn hand_on(
-    worker: &mut Worker,
-    mut fit: Fit<'_>,
-    stage: &Stage,
-    parameters: &[f32],
-    round: u32,
-) -> Result<Option<Handed>> {
+pub fn hand_on(worker: &mut Worker, mut fit: Fit<'_>, stage: &Stage, parameters: &[f32], round: u32) -> Result<()> {
     if stage.hand_on == HandOn::Nothing {
-        return Ok(None);
+        return Ok(());
     }
     fit.end_rounds();
     // What evaluations alone may see must not reach the next stage's training.
     let training = fit.infer_as_trained(worker, parameters, round)?.map(|pass| handed(pass, stage));
     let seen = handed(fit.infer(worker, parameters, round)?, stage);
-    Ok(Some(match training {
+    worker.keep_handed(match training {
         Some(training) => Handed { training, evaluation: Some(seen) },
         None => Handed::from(seen),
-    }))
+    });
+    Ok(())
 }
 
 fn handed(pass: &mut Pass, stage: &Stage) -> Operand {
@@ -236,13 +228,12 @@ impl Inferred {
 /// Runs trained stages without training, on all rows of all workers.
 ///
 /// # Errors
-/// If another worker does not answer.
-pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result<Inferred> {
+/// If another worker does not answer, or the worker has run stages before.
+pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>]) -> Result<Inferred> {
     let stages = worker.plan.stages.clone();
-    let (mut x, mut apart) = (Some(x), false);
+    let mut apart = false;
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
-        let own = x.take().expect("every stage but the last hands rows on");
-        let own = own.converted(worker.plan.config.train.precision.into());
+        let own = worker.take_handed()?.training.converted(worker.plan.config.train.precision.into());
         let round = index as u32;
         // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
         apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());
@@ -259,7 +250,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
             let embedding = hidden.or(embedding);
             return Ok(Inferred { logits: pass.take_logits(), embedding });
         }
-        x = hand_on(worker, fit, stage, parameters, round)?.map(|handed| handed.training);
+        hand_on(worker, fit, stage, parameters, round)?;
     }
     unreachable!("a schedule has at least one stage, and the last returns")
 }

@@ -188,8 +188,8 @@ fn predict_part(
     let (labels, roles, multi_label) = (part.labels.clone(), part.roles.clone(), part.global.multi_label);
     let parameters = parameters(&plan.stages, weights)?;
     let options = WorkerOptions { threads, ..WorkerOptions::default() };
-    let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, options)?;
-    let inferred = stages::infer(&mut worker, &parameters, x)?;
+    let mut worker = Worker::start(Arc::new(plan), Metered::new(end), part, options)?;
+    let inferred = stages::infer(&mut worker, &parameters)?;
     let scores = stages::judge(&mut worker, &parameters, &inferred)?;
     worker.transport.finish()?;
     // Everything else is in the order of ids.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use laconic_graph::part::Part;
-use laconic_nn::Operand;
 use laconic_wire::{
     Clock, Count, Ledger, LinkShape, Metered, Mode, PerKind, Rank, Shaped, ThreadClock, Transport, VirtualClock,
     WallClock, WireError, collectives,
@@ -72,7 +71,6 @@ pub(super) struct Session {
     /// What is written about the data.
     card: Card,
     worker: Worker,
-    x: Option<Operand>,
     clock: Option<VirtualClock>,
     earlier: Earlier,
     /// The round that the run goes on from; 0 at the beginning.
@@ -112,7 +110,7 @@ impl Session {
         let deadline = transport.patience().deadline();
         transport.end_mut().set_deadline(given.start_deadline());
         let ready = Ready::new(plan, transport, part, &process).map_err(at_start)?;
-        let Ready { mut worker, x, clock, plan, identity, card, resumed, forecast } = ready;
+        let Ready { mut worker, clock, plan, identity, card, resumed, forecast } = ready;
         worker.transport.end_mut().set_deadline(deadline);
         let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
         let moved = begin(&process, worker.rank(), claim.as_mut())?;
@@ -146,17 +144,15 @@ impl Session {
         recorder.observer().stages(&rounds);
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());
         worker.use_plan(plan)?;
-        let x = Some(x);
-        Ok(Session { start, process, given, card, worker, x, clock, earlier, after_round, forecast, recorder })
+        Ok(Session { start, process, given, card, worker, clock, earlier, after_round, forecast, recorder })
     }
 
-    /// Trains all stages.
+    /// Trains all stages, once.
     ///
     /// # Errors
     /// If another worker does not answer, or training leaves the numbers.
     pub fn train(&mut self) -> Result<Trained> {
-        let x = self.x.take().expect("a session trains once");
-        let trained = stages::train(&mut self.worker, x, &mut self.recorder);
+        let trained = stages::train(&mut self.worker, &mut self.recorder);
         if trained.is_err() {
             // What has left is written down however a run ends; why it ends is said by the first error.
             let _ = self.recorder.crossed(&mut self.worker.transport);
@@ -259,7 +255,6 @@ fn foreseen_of_links(worker: &Worker) -> Vec<String> {
 /// A worker that can run. Whatever may refuse a run does so here, while nothing of it is written down yet.
 struct Ready {
     worker: Worker,
-    x: Operand,
     clock: Option<VirtualClock>,
     /// With the messages that a byte budget has chosen.
     plan: Arc<Plan>,
@@ -283,7 +278,7 @@ impl Ready {
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
         let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
-        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        let mut worker = Worker::start(Arc::new(plan), transport, part, options)?;
         if worker.global_rows[0] == 0.0 {
             return Err(TrainError::config(match worker.links {
                 Some(_) => "no edge joins two nodes and is left to learn from",
@@ -298,7 +293,7 @@ impl Ready {
             state::read(out, &Owner { run, rank, round: resumed.checkpoint.snapshot.rounds() })?;
         }
         let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
-        Ok(Ready { worker, x, clock, plan, identity, card, resumed, forecast })
+        Ok(Ready { worker, clock, plan, identity, card, resumed, forecast })
     }
 }
 

@@ -8,6 +8,7 @@ pub mod discover;
 pub mod edges;
 pub mod ends;
 pub mod evaluate;
+mod handed;
 pub mod judged;
 pub mod judgements;
 pub mod left;
@@ -25,7 +26,7 @@ use laconic_graph::plan::{HaloPlan, Topology};
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::fold::sum_fold_adjoint;
 use laconic_nn::loss::Targets;
-use laconic_nn::{Compute, Matrix, Operand};
+use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Clock, Metered, Rank, Transport, WallClock, collectives};
 
 use crate::config::FaultKind;
@@ -50,6 +51,7 @@ use evaluate::{Evaluated, Evaluator};
 use local::{Local, Subset};
 use parts::PartCounts;
 
+pub use handed::Handed;
 pub use stop::StopSignal;
 
 /// Everything that training on one worker needs.
@@ -64,6 +66,8 @@ pub struct Worker {
     pub compute: Compute,
     /// Own rows with their edges and targets.
     pub local: Local,
+    /// What the next stage begins with, until it does.
+    handed: Option<Handed>,
     /// How many own rows are read over how many edges.
     pub within: Within,
     /// The halo exchange.
@@ -225,17 +229,12 @@ fn exchange(plan: &Plan, links: HaloPlan, local: &Local) -> Halo {
 }
 
 impl Worker {
-    /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
-    /// features apart, since the first stage consumes them.
+    /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Its first
+    /// stage begins with its own features.
     ///
     /// # Errors
     /// If another worker does not answer, or the system starts no compute threads.
-    pub fn start(
-        plan: Arc<Plan>,
-        mut transport: Metered,
-        part: Part,
-        options: WorkerOptions,
-    ) -> Result<(Worker, Operand)> {
+    pub fn start(plan: Arc<Plan>, mut transport: Metered, part: Part, options: WorkerOptions) -> Result<Worker> {
         let WorkerOptions { threads, stop, clock } = options;
         let compute = compute(threads)?;
         let (mut part, sets) = plan.take_links(part)?;
@@ -263,12 +262,13 @@ impl Worker {
             }
         };
         halo.timeline = Timeline::new(clock.clone().unwrap_or_else(|| Arc::new(WallClock::new())));
-        let worker = Worker {
+        Ok(Worker {
             plan,
             part: transport.rank().0,
             transport,
             compute,
             local,
+            handed: Some(Handed::from(x)),
             within,
             halo,
             whole,
@@ -285,8 +285,7 @@ impl Worker {
             fetched: Fetched::default(),
             stop,
             simulated: clock,
-        };
-        Ok((worker, x))
+        })
     }
 
     /// Goes on with the messages of this plan, before any row has crossed; and tells the assigner of bit-widths, where

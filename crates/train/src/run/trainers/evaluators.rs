@@ -92,7 +92,7 @@ fn all_stages(setup: &Setup, lone: &mut LoneWorker) -> Result<()> {
         let mut judge = MeansJudge::new(&mut lone.worker, at, inputs)?;
         let is_over = || setup.over.is_set() || setup.give_up.is_set();
         let Some((chosen, rounds)) = judge.serve(&is_over)? else { break };
-        lone.x = judge.hand_on(&chosen, rounds)?;
+        judge.hand_on(&chosen, rounds)?;
         rounds_before = rounds;
     }
     Ok(())

@@ -11,17 +11,16 @@ use super::{Setup, Whole};
 use crate::config::{ClassWeights, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::stale::{Mesh, Stale};
+use crate::fit::StageInputs;
 use crate::fit::trainer::StageRun;
-use crate::fit::{Handed, StageInputs};
 use crate::forecast::trained::own_counts;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::worker::{Worker, WorkerOptions};
 
-/// A worker that meets nobody, with the rows that the next stage begins with.
+/// A worker that meets nobody once it has its rows.
 pub(super) struct LoneWorker {
     pub worker: Worker,
-    pub x: Option<Handed>,
     /// Its end of the network on which trainers meet before a stage.
     pub meeting: Option<Metered>,
 }
@@ -62,8 +61,8 @@ impl LoneWorker {
     pub fn evaluator(setup: &Setup, part: Part, end: Box<dyn Transport>) -> Result<LoneWorker> {
         let door = setup.config.policy.door()?;
         let transport = Metered::new(end).counted_as(FramePurpose::Evaluation).behind(door);
-        let (worker, x) = Worker::start(Arc::new(setup.plan.of_evaluators()), transport, part, worker_options(setup))?;
-        Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting: None })
+        let worker = Worker::start(Arc::new(setup.plan.of_evaluators()), transport, part, worker_options(setup))?;
+        Ok(LoneWorker { worker, meeting: None })
     }
 
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
@@ -71,9 +70,9 @@ impl LoneWorker {
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
         let transport = Metered::new(exchange.unwrap_or_else(alone)).behind(setup.config.policy.door()?);
         let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
-        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
+        let mut worker = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
-        Ok(LoneWorker { worker, x: Some(Handed::from(x)), meeting })
+        Ok(LoneWorker { worker, meeting })
     }
 
     /// Lets its waits for others last so long from now on.
@@ -87,12 +86,11 @@ impl LoneWorker {
     /// # Errors
     /// If another trainer does not answer.
     pub fn inputs(&mut self, at: StageRun<'_>) -> Result<StageInputs> {
-        let x = self.x.take().expect("every stage but the last hands rows on");
         self.worker.begin(at.stage);
         if let Some(meeting) = &mut self.meeting {
             std::mem::swap(meeting, &mut self.worker.transport);
         }
-        let inputs = StageInputs::fetch(&mut self.worker, at.stage, x, at.rounds_before);
+        let inputs = StageInputs::fetch(&mut self.worker, at.stage, at.rounds_before);
         if let Some(meeting) = &mut self.meeting {
             std::mem::swap(meeting, &mut self.worker.transport);
         }

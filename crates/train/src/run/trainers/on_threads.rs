@@ -74,7 +74,7 @@ pub(super) fn train(setup: &Setup, mut lone: LoneWorker, transport: Box<dyn Tran
         let at = after(stage, index, client.steps);
         let mut learner = LocalTrainer::new(&mut lone.worker, at, inputs)?;
         match client.train(setup, index, &mut learner)? {
-            Some(chosen) if index + 1 < stages.len() => lone.x = learner.hand_on(&chosen)?,
+            Some(chosen) if index + 1 < stages.len() => learner.hand_on(&chosen)?,
             _ => break,
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn preside(
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
             server.pass(setup, index, &chosen)?;
             let judge = MeansJudge::new(&mut lone.worker, at, inputs)?;
-            lone.x = judge.hand_on(&chosen, run_recorder.rounds_of_finished() + rounds)?;
+            judge.hand_on(&chosen, run_recorder.rounds_of_finished() + rounds)?;
             run_recorder.pass((chosen, rounds));
             continue;
         }
@@ -122,12 +122,10 @@ pub(super) fn preside(
         run_recorder.sent_besides = setup.exchanged_until(index);
         run_recorder.told = setup.told();
         let began = Instant::now();
-        let (how, handed) =
-            server.lead(setup, (&mut lone.worker, at, inputs), run_recorder, index + 1 < stages.len())?;
+        ending = server.lead(setup, (&mut lone.worker, at, inputs), run_recorder, index + 1 < stages.len())?;
         run_recorder.spent(began.elapsed());
         server.write_down(run_recorder)?;
-        (ending, lone.x) = (how, handed);
-        if lone.x.is_none() {
+        if !lone.worker.has_handed() {
             break;
         }
     }

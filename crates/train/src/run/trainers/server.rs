@@ -17,9 +17,9 @@ use crate::averaging::{
 use crate::config::Pace;
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::Step;
+use crate::fit::StageInputs;
 use crate::fit::local::MeansJudge;
 use crate::fit::trainer::StageRun;
-use crate::fit::{Handed, StageInputs};
 use crate::record::observer::Stand;
 use crate::worker::evaluate::Evaluated;
 use crate::worker::{StopSignal, Worker};
@@ -235,7 +235,7 @@ impl AggregatorServer {
         (worker, at, inputs): (&mut Worker, StageRun<'_>, StageInputs),
         run_recorder: &mut RunRecorder,
         hands_on: bool,
-    ) -> Result<(Ending, Option<Handed>)> {
+    ) -> Result<Ending> {
         let terms = setup.terms(at.index);
         let changes = Changes::of(&setup.plan, at.index, AGGREGATOR)?;
         let (ask, asked) = channel();
@@ -247,7 +247,7 @@ impl AggregatorServer {
                     Ok(judge) => judge,
                     Err(error) => {
                         let _ = tell.send(Told::Failed(error));
-                        return Ok(None);
+                        return Ok(());
                     }
                 };
                 serve_evaluations(&mut judge, terms.corrections, &asked, &tell);
@@ -255,7 +255,7 @@ impl AggregatorServer {
                     Ok(Some((chosen, rounds))) => judge.hand_on(&chosen, rounds),
                     _ => {
                         judge.dismiss();
-                        Ok(None)
+                        Ok(())
                     }
                 }
             });
@@ -275,8 +275,8 @@ impl AggregatorServer {
             // Nothing was chosen where the stage has failed: then the judge waits for nobody.
             drop(choose);
             // A judge that has panicked is why the stage has no verdicts.
-            let judged = judging.join().unwrap_or_else(|panic| Err(crate::run::panic::panicked(0, panic.as_ref())))?;
-            led.map(|ending| (ending, judged))
+            judging.join().unwrap_or_else(|panic| Err(crate::run::panic::panicked(0, panic.as_ref())))?;
+            led
         })
     }
 

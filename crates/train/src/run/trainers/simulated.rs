@@ -15,9 +15,9 @@ use crate::averaging::simulated::run;
 use crate::averaging::{Changes, Ending, Played};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
+use crate::fit::StageInputs;
 use crate::fit::local::{LocalTrainer, MeansJudge};
 use crate::fit::trainer::StageRun;
-use crate::fit::{Handed, StageInputs};
 use crate::run::options::Outcome;
 use crate::run::panic::panicked;
 
@@ -180,10 +180,8 @@ fn go(setup: &Setup, local_trainers: &mut LocalTrainers, opened: &mut Opened) ->
             }
             chosen
         };
-        let handed: Vec<Option<Handed>> =
-            learners.into_iter().map(|learner| learner.hand_on(&chosen)).collect::<Result<_>>()?;
-        local_trainers.judge.x = judge.hand_on(&chosen, opened.run_recorder.rounds_of_finished())?;
-        local_trainers.trainers.iter_mut().zip(handed).for_each(|(lone, handed)| lone.x = handed);
+        learners.into_iter().try_for_each(|learner| learner.hand_on(&chosen))?;
+        judge.hand_on(&chosen, opened.run_recorder.rounds_of_finished())?;
     }
     let evaluations = local_trainers.judge.worker.transport.sent().clone();
     Ok(Went { ending, played, exchanged: local_trainers.exchanged(), evaluations })
