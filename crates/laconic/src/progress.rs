@@ -149,6 +149,13 @@ impl Progress {
 }
 
 impl Observer for Progress {
+    fn watches(&mut self, rank: u32) {
+        if rank > 0 {
+            // The first of a run's processes speaks for all.
+            (self.quiet, self.lively, self.waiting) = (true, false, None);
+        }
+    }
+
     fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
         self.waiting = None;
         self.is_at("preparing the first round".to_owned());

@@ -8,9 +8,20 @@ use laconic_wire::PerKind;
 use crate::config::Config;
 use crate::fit::observe::RoundReport;
 
-/// What a user sees of a run while it goes on; called on worker 0.
+/// What a user sees of a run while it goes on.
+///
+/// Workers that are threads of one process have one observer, which hears what worker 0 does. A worker of its own
+/// process ([`run_worker`](crate::run::run_worker), or one of sockets or MPI) has the one that it was given, and every
+/// one of them hears of every round. Of independent trainers the aggregator's alone is called, but for
+/// [`Observer::watches`].
+///
+/// What worker 0 alone does or knows the others' observers do not hear of: where an earlier run was moved to,
+/// checkpoints, and what a resumed run had sent before. Bytes count from this start there.
 pub trait Observer: Send {
-    /// Before anything else: the resolved configuration, the number of workers, and where an earlier run was moved to.
+    /// Before data are looked at, in a process that holds one worker of a run: the number of that worker.
+    fn watches(&mut self, _rank: u32) {}
+
+    /// Before the first round: the resolved configuration, the number of workers, and where an earlier run was moved to.
     fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
 
     /// Before anything runs: something that the configuration asks for and that this run has no use for.
@@ -26,8 +37,9 @@ pub trait Observer: Send {
     /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
-    /// After each round, or each mean of independent trainers. `Break` stops the run as Ctrl-C does: with the next
-    /// round that all workers end, or at once between means, with a checkpoint where there is a folder.
+    /// After each round, or each mean of independent trainers; the same on every worker but for the seconds, and for
+    /// the loss of rounds after which workers do not agree. `Break` of any worker stops the run as Ctrl-C does: with
+    /// the next round that all workers end, or at once between means, with a checkpoint where there is a folder.
     fn round(&mut self, _report: &RoundReport) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -50,7 +50,8 @@ impl Destination {
     }
 }
 
-/// Writes a run down: worker 0 has log, checkpoints and an observer, every worker the file of what it alone remembers.
+/// Writes a run down: worker 0 has log and checkpoints, every worker the file of what it alone remembers and an observer,
+/// which hears of every round.
 pub struct FolderRecorder {
     destination: Destination,
     /// Whether workers remember what no other knows.

@@ -10,15 +10,14 @@ use super::trainers::spread;
 use crate::config::Config;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::record::observer::Silent;
 use crate::worker::StopSignal;
 
 /// Runs the worker at this end of `transport`, whose number is the number of its part; every process of the job calls
 /// it with the same configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`,
-/// or all cores of the machine.
+/// or all cores of the machine. Its observer hears of every round, whatever the worker's number, and may stop the run.
 ///
 /// Of independent trainers worker 0 is the aggregator, whose `source` need hold no part at all, and the trainer of part
-/// k is worker k + 1. Only the aggregator has the trained model then; a trainer's outcome says what it has sent.
+/// k is worker k + 1. Only the aggregator has the trained model then, and is watched; a trainer's outcome says what it has sent.
 ///
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.
@@ -46,10 +45,11 @@ fn run_among(
     config: &Config,
     mut transport: Box<dyn Transport>,
     mut source: Source,
-    options: Options,
+    mut options: Options,
     (alike, share): (usize, usize),
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
+    options.observer.watches(rank.0);
     let threads = if config.train.threads > 0 { config.train.threads } else { share };
     if options.members.has_trainers(config)? {
         return spread::run(config, transport, source, options, (alike, threads));
@@ -62,9 +62,8 @@ fn run_among(
     if rank == Rank(0) {
         source.add_note(plan.two_sided(source.left().chain([&part])));
     }
-    let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
+    let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);
-    let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
     source.notes().iter().for_each(|note| observer.noted(note));
     let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
     let memory = admit(&plan, (std::slice::from_ref(&part), alike), keeps_accounts, force, observer.as_mut())?;

@@ -62,3 +62,4 @@ mod same_bits_of_methods;
 mod unbiased;
 mod undefined_figures;
 mod unknown_labels;
+mod watched;
