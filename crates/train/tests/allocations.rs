@@ -24,7 +24,7 @@ fn of_run(keys: &[&str], workers: u32, rounds: u32) -> [f64; 2] {
     let plain = format!("{train}[model]\nhidden = {HIDDEN}\n[partition]\nmethod = \"random\"\n");
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let config = Config::parse(&plain, &keys).expect("a sound configuration");
-    let assignment = assign(&Members::default(), &config, (&dataset, Some(0)), workers).expect("a partition");
+    let assignment = assign(&Members::default(), &config, &dataset, Some(0), workers).expect("a partition");
     let parts = cut(&dataset, Some(0), &assignment, workers).expect("parts");
     let region = Region::new(GLOBAL);
     run_threads(&config, Source::of(parts), Options::default()).expect("a run");

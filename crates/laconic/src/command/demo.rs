@@ -189,7 +189,7 @@ fn figure(lines: &[Line]) -> Points {
 fn parts(arguments: &Demo, dataset: &Dataset) -> Result<Vec<Part>> {
     let mut config = Config::default();
     config.partition.seed = arguments.seed;
-    let assignment = assign(&Members::default(), &config, (dataset, Some(0)), arguments.parts)?;
+    let assignment = assign(&Members::default(), &config, dataset, Some(0), arguments.parts)?;
     Ok(cut(dataset, Some(0), &assignment, arguments.parts)?)
 }
 

@@ -149,7 +149,7 @@ impl Replicas {
     }
 
     /// The model of a trainer that has gone on from the mean of this number; `None` where it is none.
-    pub fn read(&mut self, trainer: usize, (number, mean): (u32, Option<&Model>), sent: Sent) -> Option<Model> {
+    pub fn read(&mut self, trainer: usize, number: u32, mean: Option<&Model>, sent: Sent) -> Option<Model> {
         match sent {
             Sent::Whole(model) => Some(model),
             Sent::Change(change) => {

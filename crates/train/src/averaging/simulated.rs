@@ -80,6 +80,15 @@ struct World<'a, L, J: Judge> {
     most_queued: usize,
 }
 
+/// Where a stage begins.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// What has been reached before.
+    pub reached: &'a Reached,
+    /// Whether another stage is to come behind it.
+    pub hands_on: bool,
+}
+
 /// Runs trainers and their aggregator to the end, from what had been reached or from the beginning. Where another stage
 /// is to come, trainers stay, and [`Played::dismiss`] enters what they are told then. `coding` makes each end's way to
 /// write changes, where models travel as such.
@@ -96,11 +105,11 @@ pub fn run<L: Learner, J: Judge>(
     conditions: &Conditions,
     learners: &mut [L],
     judge: &mut J,
-    (reached, hands_on): (&Reached, bool),
+    start: Start<'_>,
     coding: &dyn Fn(Rank) -> Option<Changes>,
     watch: &mut dyn Watch<J::Verdict>,
 ) -> Result<Played> {
-    let trainers = terms.trainers;
+    let (trainers, Start { reached, hands_on }) = (terms.trainers, start);
     assert_eq!((learners.len(), conditions.speeds.len(), conditions.links.len()), (trainers, trainers, trainers + 1));
     let place = || Place {
         trainer: None,
@@ -112,8 +121,8 @@ pub fn run<L: Learner, J: Judge>(
         lane: Lane::default(),
     };
     let initial: Model = learners.first().map_or(&[][..], Learner::parameters).into();
-    let models = (coding(Rank(AGGREGATOR as u32)), initial);
-    let aggregator = Aggregator::new(terms, reached, models, Duration::ZERO);
+    let changes = coding(Rank(AGGREGATOR as u32));
+    let aggregator = Aggregator::new(terms, reached, changes, initial, Duration::ZERO);
     let mut world = World {
         now: Duration::ZERO,
         terms,

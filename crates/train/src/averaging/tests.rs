@@ -8,7 +8,7 @@ use laconic_wire::{Kind, LinkShape, Rank};
 use super::conditions::{Conditions, Fault};
 use super::lane::Doing;
 use super::played::Played;
-use super::simulated::run;
+use super::simulated::{Start, run};
 use super::*;
 use crate::config::{Failing, Pace, Weighting};
 
@@ -172,7 +172,8 @@ fn walk_with(
     let to = (0..2).map(|column| all.iter().map(|target| target[column]).sum::<f32>() / count).collect();
     let mut learners: Vec<Walker> = all.into_iter().map(walker).collect();
     let mut log = Log::default();
-    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, false), coding, &mut log);
+    let start = Start { reached: from, hands_on: false };
+    let played = run(terms, conditions, &mut learners, &mut Distance { to }, start, coding, &mut log);
     (played.unwrap(), log, learners.into_iter().flat_map(|learner| learner.adopted).collect())
 }
 

@@ -70,9 +70,11 @@ impl Drawn {
 /// The rows of a message between this worker and a peer, and the link as the message sees it.
 pub(super) fn on_link<'a>(
     link: &'a Link,
-    (direction, outgoing): (Direction, bool),
+    direction: Direction,
+    outgoing: bool,
     drawn: Option<&'a Drawn>,
-    (rank, peer): (Rank, Rank),
+    rank: Rank,
+    peer: Rank,
 ) -> (RowSet<'a>, End<'a>) {
     // Own rows go out forward and come back in reverse; with halo rows it is the other way round.
     let own = (direction == Direction::Forward) == outgoing;

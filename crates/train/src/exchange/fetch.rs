@@ -21,12 +21,7 @@ impl Halo {
     ///
     /// # Errors
     /// If the peer is gone, or a codec refuses the rows.
-    pub fn send_rows(
-        &mut self,
-        transport: &mut dyn Transport,
-        (tag, peer): (Tag, Rank),
-        rows: RowsRef<'_>,
-    ) -> Result<()> {
+    pub fn send_rows(&mut self, transport: &mut dyn Transport, tag: Tag, peer: Rank, rows: RowsRef<'_>) -> Result<()> {
         let (start, from) = (Instant::now(), self.timeline.now());
         let key = self.key(Request::now(tag, Scope::Whole), self.rank, peer);
         let end = self.end_of_rows(peer, true, rows.rows.len());
@@ -35,7 +30,7 @@ impl Halo {
         let size = coder.bytes(&setting, rows.rows.len(), rows.columns);
         let mut frame = Frame::new(tag, transport.buffer_of(size));
         coder
-            .write(&key, (end, &setting), rows, &mut frame, &mut self.values)
+            .write(&key, end, &setting, rows, &mut frame, &mut self.values)
             .map_err(|error| refused(error, self.rank, peer, tag))?;
         self.coding += start.elapsed();
         self.timeline.note(Phase::Encode, tag, from);
@@ -49,7 +44,8 @@ impl Halo {
     pub fn receive_rows(
         &mut self,
         transport: &mut dyn Transport,
-        (tag, peer): (Tag, Rank),
+        tag: Tag,
+        peer: Rank,
         into: RowsMut<'_>,
     ) -> Result<()> {
         let from = self.timeline.now();

@@ -15,7 +15,7 @@ use laconic_wire::{Direction, Frame, Ledger, Rank, Tag, Transport, WireError};
 
 use super::assigner::Assigner;
 use super::drawn::{Drawn, Presence, Route, on_link};
-use super::staged;
+use super::staged::{self, Message};
 use super::timeline::{Phase, Timeline};
 use crate::error::{Result, TrainError};
 use crate::messages::coders::{Coders, End, Setting};
@@ -205,8 +205,8 @@ impl Halo {
         let mut settings = vec![None; transport.size()];
         if request.scope != Scope::Nothing {
             for peer in self.rank.others(transport.size()) {
-                self.send(transport, (request, peer), drawn.as_deref(), rows)?;
-                settings[peer.index()] = self.incoming((request, peer), drawn.as_deref())?;
+                self.send(transport, request, peer, drawn.as_deref(), rows)?;
+                settings[peer.index()] = self.incoming(request, peer, drawn.as_deref())?;
             }
         }
         Ok(Pending { request, drawn, columns: rows.columns(), settings })
@@ -224,11 +224,12 @@ impl Halo {
     pub(super) fn tell(
         &mut self,
         transport: &mut dyn Transport,
-        (request, peer): (Request, Rank),
+        request: Request,
+        peer: Rank,
         rows: &Matrix,
     ) -> Result<()> {
         let drawn = self.draw(request);
-        self.send(transport, (request, peer), drawn.as_deref(), rows)
+        self.send(transport, request, peer, drawn.as_deref(), rows)
     }
 
     /// Takes rows that nobody has waited for from a frame: they set `into`, and are `known` from now on.
@@ -238,20 +239,21 @@ impl Halo {
     pub(super) fn absorb(
         &mut self,
         frame: &Frame,
-        (request, peer): (Request, Rank),
+        request: Request,
+        peer: Rank,
         into: &mut Matrix,
         known: &mut [f32],
     ) -> Result<()> {
         let drawn = self.draw(request);
         let (tag, rank) = (request.tag, self.rank);
-        let Some(setting) = self.incoming((request, peer), drawn.as_deref())? else {
+        let Some(setting) = self.incoming(request, peer, drawn.as_deref())? else {
             return Err(WireError::malformed("rows where none are expected").from_peer(rank, peer, tag).into());
         };
         let start = Instant::now();
-        self.receive(frame, (request, peer), &setting, drawn.as_deref(), into)
+        self.receive(frame, request, peer, &setting, drawn.as_deref(), into)
             .map_err(|error| error.from_peer(rank, peer, tag))?;
         self.coding += start.elapsed();
-        let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn.as_deref(), (rank, peer));
+        let (rows, _) = on_link(&self.links[peer.index()], tag.direction, false, drawn.as_deref(), rank, peer);
         (0..rows.len()).for_each(|place| known[rows.at(place)] = 1.0);
         Ok(())
     }
@@ -259,13 +261,14 @@ impl Halo {
     fn send(
         &mut self,
         transport: &mut dyn Transport,
-        (request, peer): (Request, Rank),
+        request: Request,
+        peer: Rank,
         drawn: Option<&Drawn>,
         rows: &Matrix,
     ) -> Result<()> {
         let tag = request.tag;
         let link = &self.links[peer.index()];
-        let (set, end) = on_link(link, (tag.direction, true), drawn, (self.rank, peer));
+        let (set, end) = on_link(link, tag.direction, true, drawn, self.rank, peer);
         if set.is_empty() {
             return Ok(());
         }
@@ -276,8 +279,8 @@ impl Halo {
         let setting = coder.setting(&reading, end);
         let size = coder.bytes(&setting, set.len(), rows.columns());
         let mut frame = Frame::new(tag, transport.buffer_of(size));
-        let (values, room) = (&mut self.values, &mut self.room);
-        staged::write((coder, &key), (end, &setting), (rows, set), &mut frame, (values, room))
+        let message = Message { coder, key: &key, setting: &setting };
+        staged::write(message, end, rows, set, &mut frame, &mut self.values, &mut self.room)
             .map_err(|error| refused(error, self.rank, peer, tag))?;
         self.skipped += u64::from(frame.payload().is_empty());
         self.coding += start.elapsed();
@@ -286,10 +289,10 @@ impl Halo {
     }
 
     /// The level of what will come from `peer`; `None` if nothing will.
-    fn incoming(&mut self, (request, peer): (Request, Rank), drawn: Option<&Drawn>) -> Result<Option<Setting>> {
+    fn incoming(&mut self, request: Request, peer: Rank, drawn: Option<&Drawn>) -> Result<Option<Setting>> {
         let tag = request.tag;
         let link = &self.links[peer.index()];
-        let (set, end) = on_link(link, (tag.direction, false), drawn, (self.rank, peer));
+        let (set, end) = on_link(link, tag.direction, false, drawn, self.rank, peer);
         if set.is_empty() {
             return Ok(None);
         }
@@ -300,16 +303,17 @@ impl Halo {
     fn receive(
         &mut self,
         frame: &Frame,
-        (request, peer): (Request, Rank),
+        request: Request,
+        peer: Rank,
         setting: &Setting,
         drawn: Option<&Drawn>,
         into: &mut Matrix,
     ) -> std::result::Result<(), WireError> {
         let (tag, key) = (request.tag, self.key(request, peer, self.rank));
         let store = if tag.direction == Direction::Forward { Store::Set } else { Store::Add };
-        let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn, (self.rank, peer));
-        let coder = self.coders.known(tag);
-        staged::read((coder, &key), (frame, setting), (into, rows), (&mut self.room, store))
+        let (rows, _) = on_link(&self.links[peer.index()], tag.direction, false, drawn, self.rank, peer);
+        let message = Message { coder: self.coders.known(tag), key: &key, setting };
+        staged::read(message, frame, into, rows, &mut self.room, store)
     }
 
     /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens
@@ -402,7 +406,7 @@ impl Pending {
             halo.timeline.note(Phase::Wait, tag, from);
             let from = halo.timeline.now();
             let start = Instant::now();
-            halo.receive(&frame, (request, peer), setting, drawn.as_deref(), into)
+            halo.receive(&frame, request, peer, setting, drawn.as_deref(), into)
                 .map_err(|error| error.from_peer(halo.rank, peer, tag))?;
             halo.coding += start.elapsed();
             halo.timeline.note(Phase::Decode, tag, from);

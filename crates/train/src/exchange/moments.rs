@@ -59,7 +59,7 @@ pub fn sum(transport: &mut dyn Transport, tag: Tag, sums: &mut [f32]) -> Result<
 }
 
 /// Enters what [`share`] and [`sum`] send in a round about a layer's outputs of so many columns.
-pub fn forecast(ledger: &mut Ledger, (layer, round): (u16, u32), (rank, size): (Rank, usize), width: usize) {
+pub fn forecast(ledger: &mut Ledger, layer: u16, round: u32, rank: Rank, size: usize, width: usize) {
     let len = size_of::<f64>() + 2 * width * size_of::<f32>();
     collectives::forecast_all_gather(ledger, tag(layer, Direction::Forward, round), size, rank, len);
     let back = tag(layer, Direction::Reverse, round);

@@ -56,7 +56,7 @@ impl Peers<'_> {
         if let Some(stale) = self.stale.as_mut().filter(|_| !evaluation) {
             // Gradients of rows that others have told go nowhere.
             let presence = match tag.direction {
-                Direction::Forward => stale.exchange(self.compute, self.halo, tag, (rows, into))?,
+                Direction::Forward => stale.exchange(self.compute, self.halo, tag, rows, into)?,
                 Direction::Reverse => None,
             };
             work(self.compute, into);

@@ -12,23 +12,36 @@ use crate::messages::coding::WidthCounts;
 
 type Result<T> = std::result::Result<T, WireError>;
 
+/// How one message is coded.
+pub struct Message<'a> {
+    /// The codec of its stream.
+    pub coder: &'a mut Coder,
+    /// Whose message of which round it is.
+    pub key: &'a MessageKey,
+    /// The level that its codec reads.
+    pub setting: &'a Setting,
+}
+
 /// Encodes some rows of a matrix into a frame; see [`Coder::write`].
 ///
 /// # Errors
 /// If a value is no number.
 pub fn write(
-    (coder, key): (&mut Coder, &MessageKey),
-    (end, setting): (End<'_>, &Setting),
-    (rows, set): (&Matrix, RowSet<'_>),
+    message: Message<'_>,
+    end: End<'_>,
+    rows: &Matrix,
+    set: RowSet<'_>,
     frame: &mut Frame,
-    (counts, room): (&mut WidthCounts, &mut Vec<f32>),
+    counts: &mut WidthCounts,
+    room: &mut Vec<f32>,
 ) -> Result<()> {
+    let Message { coder, key, setting } = message;
     match rows.values() {
         Values::Bf16(data) if coder.is_half() => {
             let rows = RowsRef { data, columns: rows.columns(), rows: set };
             coder.write_stored(setting, &rows, frame, counts)
         }
-        _ => coder.write(key, (end, setting), outgoing(rows, set, room), frame, counts),
+        _ => coder.write(key, end, setting, outgoing(rows, set, room), frame, counts),
     }
 }
 
@@ -50,11 +63,14 @@ pub fn outgoing<'a>(rows: &'a Matrix, set: RowSet<'a>, room: &'a mut Vec<f32>) -
 /// # Errors
 /// If it is not what its key and level say.
 pub fn read(
-    (coder, key): (&mut Coder, &MessageKey),
-    (frame, setting): (&Frame, &Setting),
-    (into, set): (&mut Matrix, RowSet<'_>),
-    (room, store): (&mut Vec<f32>, Store),
+    message: Message<'_>,
+    frame: &Frame,
+    into: &mut Matrix,
+    set: RowSet<'_>,
+    room: &mut Vec<f32>,
+    store: Store,
 ) -> Result<()> {
+    let Message { coder, key, setting } = message;
     let columns = into.columns();
     match into.values_mut() {
         Values::F32(data) => coder.read(key, setting, frame, RowsMut { data, columns, rows: set }, store),

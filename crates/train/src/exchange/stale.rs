@@ -170,7 +170,8 @@ impl Stale {
         compute: &Compute,
         halo: &mut Halo,
         tag: Tag,
-        (rows, into): (&Matrix, &mut Matrix),
+        rows: &Matrix,
+        into: &mut Matrix,
     ) -> Result<Presence> {
         let Some(mut mesh) = self.mesh.take() else {
             into.clear();
@@ -231,7 +232,7 @@ impl Stale {
             if is_first {
                 self.unheard[peer.index()] += 1;
             }
-            match halo.tell(mesh, (request, peer), rows) {
+            match halo.tell(mesh, request, peer, rows) {
                 Err(TrainError::Wire(WireError::Gone { .. })) => self.lost[peer.index()] = true,
                 told => told?,
             }
@@ -292,7 +293,7 @@ impl Stream {
         for (peer, coming) in &mut self.coming {
             while let Some(frame) = coming.pop_front() {
                 let request = Request::now(frame.tag(), Scope::Selected);
-                match halo.absorb(&frame, (request, *peer), &mut self.rows, &mut self.known) {
+                match halo.absorb(&frame, request, *peer, &mut self.rows, &mut self.known) {
                     Ok(()) => has_come = true,
                     Err(_) => lost[peer.index()] = true,
                 }

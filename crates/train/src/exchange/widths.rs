@@ -44,12 +44,12 @@ pub fn exchange_scores(
     let of_halo = |link: &Link| halo_weights[link.receive.start as usize..link.receive.end as usize].to_vec();
     let outgoing = halo.links.iter().map(|link| bytes(of_halo(link))).collect();
     halo.assigner.scores[Direction::Forward as usize] =
-        cross(halo, transport, (Step::Weights, outgoing), |link| link.send.len())?;
+        cross(halo, transport, Step::Weights, outgoing, |link| link.send.len())?;
     if let Some(weights) = own_weights {
         let of_own = |link: &Link| link.send.iter().map(|&row| weights[row as usize]).collect();
         let outgoing = halo.links.iter().map(|link| bytes(of_own(link))).collect();
         halo.assigner.scores[Direction::Reverse as usize] =
-            cross(halo, transport, (Step::OwnWeights, outgoing), |link| link.receive.len())?;
+            cross(halo, transport, Step::OwnWeights, outgoing, |link| link.receive.len())?;
     }
     Ok(())
 }
@@ -58,7 +58,8 @@ pub fn exchange_scores(
 fn cross(
     halo: &Halo,
     transport: &mut dyn Transport,
-    (step, outgoing): (Step, Vec<Vec<u8>>),
+    step: Step,
+    outgoing: Vec<Vec<u8>>,
     count: impl Fn(&Link) -> usize,
 ) -> Result<Vec<Vec<f32>>> {
     let (rank, tag) = (halo.rank, step.tag(0));

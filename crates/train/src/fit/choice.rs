@@ -47,9 +47,9 @@ pub fn fallback(plan: &Plan, scores: &Scores) -> Option<String> {
 
 /// Keeps the parameters if they are the best so far, ties to the earlier. Without validation nodes the latest are the
 /// best.
-pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, judged: (&Scores, Known)) {
+pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores, parts: Known) {
     let Progress { best, parameters, since_best, stopped, .. } = progress;
-    if keep_best(plan, best, (round, parameters), judged) {
+    if keep_best(plan, best, round, parameters, scores, parts) {
         *since_best = 0;
     } else {
         *since_best += 1;
@@ -62,8 +62,10 @@ pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, judged: (
 pub fn keep_best(
     plan: &Plan,
     best: &mut Option<Best>,
-    (round, parameters): (u32, &[f32]),
-    (scores, parts): (&Scores, Known),
+    round: u32,
+    parameters: &[f32],
+    scores: &Scores,
+    parts: Known,
 ) -> bool {
     let is_better = best.as_ref().is_none_or(|best| is_better(plan, &best.scores, scores));
     if is_better {

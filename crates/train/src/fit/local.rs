@@ -139,8 +139,8 @@ impl<'a> MeansJudge<'a> {
         self.own.worker.size() > 1
     }
 
-    /// Keeps in the worker what goes on to the next stage, before which there were so many rounds, from the chosen model
-    /// of this one.
+    /// Keeps in the worker what goes on to the next stage, before which there were so many rounds, from the chosen
+    /// model of this one.
     ///
     /// # Errors
     /// If a codec refuses the rows, or one of a group is gone.

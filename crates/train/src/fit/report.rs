@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::evaluate::Scores;
 
-/// What is known after a round; the same on every worker, but for its seconds and the loss of rounds after which workers
-/// do not agree.
+/// What is known after a round; the same on every worker, but for its seconds and the loss of rounds after which
+/// workers do not agree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundReport {
     /// The round, from 1, counted over stages.

@@ -237,7 +237,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>]) -> Result<Inferred> {
         let round = index as u32;
         // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
         apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());
-        let inputs = inputs(worker, (stage, apart), own, round)?;
+        let inputs = inputs(worker, stage, apart, own, round)?;
         let embedding = match &inputs.x {
             Operand::Dense(rows) if index > 0 => Some(rows.clone().converted(Precision::F32)),
             _ => None,
@@ -272,7 +272,7 @@ pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) 
 
 /// The inputs of a trained stage, as it was judged on them: those of evaluations, or where these had training's and
 /// that does not depend on chance, as it was trained on them.
-fn inputs(worker: &mut Worker, (stage, apart): (&Stage, bool), x: Operand, round: u32) -> Result<Inputs> {
+fn inputs(worker: &mut Worker, stage: &Stage, apart: bool, x: Operand, round: u32) -> Result<Inputs> {
     let layer = stage.first();
     let in_pieces = worker.plan.reads_own_inputs(stage) && folds_in_pieces(worker, &x);
     if layer.facts().message_width > 0 && (in_pieces || !stage.freezes()) {

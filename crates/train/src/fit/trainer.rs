@@ -208,7 +208,7 @@ impl<'a> Fit<'a> {
     fn reveal(&mut self, worker: &mut Worker, round: u32, reading: &Reading) -> Result<()> {
         let Some(reveal) = &mut self.reveal else { return Ok(()) };
         let (mut peers, graph) = worker.split();
-        if reveal.advance(&mut peers, graph, self.at.stage.first(), (round, reading), &mut self.inputs)? {
+        if reveal.advance(&mut peers, graph, self.at.stage.first(), round, reading, &mut self.inputs)? {
             self.batches.refresh(&self.inputs);
         }
         Ok(())
@@ -372,12 +372,12 @@ impl<'a> Fit<'a> {
             // What evaluations have left is too small.
             self.pass = Pass::default();
         }
-        self.infer_rows(worker, parameters, (round, false))?;
+        self.infer_rows(worker, parameters, round, false)?;
         Ok(&mut self.pass)
     }
 
     /// Logits of all own rows, or only of those that are `asked` for.
-    fn infer_rows(&mut self, worker: &mut Worker, p: &[f32], (round, asked): (u32, bool)) -> Result<()> {
+    fn infer_rows(&mut self, worker: &mut Worker, p: &[f32], round: u32, asked: bool) -> Result<()> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, in_batches) = (&mut self.pass, worker.plan.batching.is_some());
         if in_batches {
@@ -424,7 +424,7 @@ impl<'a> Fit<'a> {
         let Evaluated { scores, bytes, parts } = self.evaluate(worker, &progress.parameters, report.round)?;
         refuse_infinite(&scores, report.round)?;
         let own = parts.into_iter().next().map_or_else(Known::default, Known::Own);
-        select(&worker.plan, progress, report.round, (&scores, own));
+        select(&worker.plan, progress, report.round, &scores, own);
         progress.unjudged = None;
         Ok(Some(RoundReport { scores: Some(scores), bytes: Some(bytes), ..report }))
     }
@@ -441,7 +441,7 @@ impl<'a> Fit<'a> {
 
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Evaluated> {
         let (start, aside) = (Instant::now(), worker.aside());
-        self.infer_rows(worker, parameters, (round, true))?;
+        self.infer_rows(worker, parameters, round, true)?;
         let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
         if worker.plan.batching.is_some() {
             self.pass = Pass::default();

@@ -58,7 +58,7 @@ impl<'a> Book<'a> {
                 payload: now.payload - before.payload,
                 framed: now.framed - before.framed,
             };
-            self.leave((item, peer), (nodes(peer), count));
+            self.leave((item, peer), nodes(peer), count);
         }
         Ok(())
     }
@@ -76,7 +76,7 @@ impl<'a> Book<'a> {
         debug_assert!(entered.is_ok());
     }
 
-    fn leave(&mut self, place: (Item, Rank), (nodes, count): (usize, Count)) {
+    fn leave(&mut self, place: (Item, Rank), nodes: usize, count: Count) {
         if count != Count::default() {
             let (most, sum) = self.leaves.entry(place).or_default();
             *most = nodes.max(*most);
@@ -88,7 +88,7 @@ impl<'a> Book<'a> {
     pub fn add_times(&mut self, other: &Book<'_>, times: u64) {
         self.ledger.add_times(&other.ledger, times);
         for (place, (nodes, count)) in &other.leaves {
-            self.leave(*place, (*nodes, count.times(times)));
+            self.leave(*place, *nodes, count.times(times));
         }
     }
 

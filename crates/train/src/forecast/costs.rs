@@ -197,7 +197,7 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
     }
     if let Some(budget) = plan.messages.budget {
         let totals = forecast_rungs(&plan, &evaluator, &shapes, &shapes)?;
-        plan = on_best_rung(&plan, &evaluator, &shapes, (&totals, budget))?;
+        plan = on_best_rung(&plan, &evaluator, &shapes, &totals, budget)?;
     } else {
         plan = clocked(plan, &evaluator, &shapes)?;
     }
@@ -240,7 +240,7 @@ fn costs_of_trainers(
         None => vec![Part::whole(every)?],
         Some(edges) => evaluated_by_workers(every, &parts, edges),
     };
-    let (own, of_epoch) = trained(names, every.to_vec(), (trainers, &parts), None)?;
+    let (own, of_epoch) = trained(names, every.to_vec(), trainers, &parts, None)?;
     let meeting = match trainers.halo {
         TrainersHalo::None => Vec::new(),
         TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
@@ -249,7 +249,7 @@ fn costs_of_trainers(
     let evaluating = if trainers.by_workers.is_some() { shapes_of_evaluators(&evaluated, plan)? } else { Vec::new() };
     let global = &evaluated[0].global;
     let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
-    let mut forecast = TrainersForecast::of(plan, (&of_epoch, hosted), &meetings, None)?;
+    let mut forecast = TrainersForecast::of(plan, &of_epoch, hosted, &meetings, None)?;
     enter_start_and_end(plan, &meetings, &mut forecast.books, &mut forecast.leaves);
     let held = Held { trained: &own, evaluated: &evaluated };
     let workers = workers_of_trainers(plan, held, &meetings, forecast.books);
@@ -297,9 +297,9 @@ fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, books: &mut [Ledger
         let of_trainer = rank.index().checked_sub(1).and_then(|place| meetings.exchanging.get(place));
         let exchanging = of_trainer.map_or(0, |shapes| shapes.to_bytes().len());
         let told = if meetings.exchanging.is_empty() { vec![evaluating] } else { vec![evaluating, exchanging] };
-        forecast_start((plan, size - 1), (rank, size), &told, book);
-        forecast_end((rank, size), book);
-        leaves.extend(leaving_at_start(plan, (rank, size)));
+        forecast_start((plan, size - 1), rank, size, &told, book);
+        forecast_end(rank, size, book);
+        leaves.extend(leaving_at_start(plan, rank, size));
     }
 }
 

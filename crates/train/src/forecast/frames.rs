@@ -18,7 +18,7 @@ pub fn frames(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let widened = if plan.precision() == Precision::F32 { 0 } else { longest };
     let (mut of_frames, mut of_rows) = (0, 0);
     for (tag, width) in exchanges(stage) {
-        let (bytes, is_half) = of_codec(plan, tag, (at_once, width));
+        let (bytes, is_half) = of_codec(plan, tag, at_once, width);
         of_frames = of_frames.max(bytes);
         of_rows = of_rows.max(if is_half { 0 } else { widened * width * FLOAT });
     }
@@ -35,7 +35,7 @@ fn exchanges(stage: &Stage) -> Vec<(Tag, usize)> {
 }
 
 /// Bytes of rows of a width in frames, at most, and whether those that are bf16 travel as they are.
-fn of_codec(plan: &Plan, tag: Tag, (rows, width): (usize, usize)) -> (usize, bool) {
+fn of_codec(plan: &Plan, tag: Tag, rows: usize, width: usize) -> (usize, bool) {
     let coding = plan.messages.coding(tag);
     let level = Level { ratio: coding.ratio.range().0, bits: Bits::Uniform(coding.most_bits()) };
     let of_plain = (rows.saturating_mul(width).saturating_mul(FLOAT), false);

@@ -240,7 +240,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
     let sparse = reads_sparse(shapes, stage).then(|| shapes.feature_values.div_ceil(rows.max(1)));
-    let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), (stage, plan.precision()));
+    let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), stage, plan.precision());
     let stored = if stage.first_layer > 0 { rows * first.facts().inputs } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.facts().inputs } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
@@ -376,7 +376,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         crossing.extend((index > 0).then_some(if carries { layer.facts().inputs } else { message }));
     }
     amount("graph", narrowed_edges(shapes, plan, stage), usize::from(keeping != Keeping::Nothing));
-    amount("halo rows", most_halo_bytes(halo, (stage, precision), keeping), 1);
+    amount("halo rows", most_halo_bytes(halo, stage, precision, keeping), 1);
     amount("frames", frames(shapes, plan, stage), 1);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();

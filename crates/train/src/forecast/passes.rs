@@ -123,7 +123,8 @@ pub(super) struct Over<'a> {
 /// and matrices of a third of the size of the largest have its room.
 pub(super) fn most_bytes<'a>(
     passes: impl IntoIterator<Item = (Over<'a>, Keeping)>,
-    (stage, precision): (&Stage, Precision),
+    stage: &Stage,
+    precision: Precision,
 ) -> usize {
     let mut held = Held { precision, ..Held::default() };
     for (over, keeping) in passes {
@@ -134,7 +135,8 @@ pub(super) fn most_bytes<'a>(
 }
 
 /// One of these passes.
-fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'_>, stage: &Stage, keeping: Keeping) {
+fn hold(held: &mut Held, over: Over<'_>, stage: &Stage, keeping: Keeping) {
+    let Over { rows, put_out, copies, crosses, sparse } = over;
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
@@ -190,7 +192,7 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'
 
 /// The most bytes of the messages of `halo` rows and of their gradients: what the backward pass reads stays until it
 /// has been read, and memory goes from one matrix to the next.
-pub(super) fn most_halo_bytes(halo: usize, (stage, precision): (&Stage, Precision), keeping: Keeping) -> usize {
+pub(super) fn most_halo_bytes(halo: usize, stage: &Stage, precision: Precision, keeping: Keeping) -> usize {
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let messages = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.facts().message_has_parameters;

@@ -25,12 +25,7 @@ pub fn totals_len(size: usize) -> usize {
 
 /// Enters what a process sends before the first mean, beside what it asks for evaluations and exchanges; `told` are the
 /// bytes of its shapes, for the former and, where trainers exchange anything, for the latter.
-pub fn forecast_start(
-    (plan, trainers): (&Plan, usize),
-    (rank, size): (Rank, usize),
-    told: &[usize],
-    ledger: &mut Ledger,
-) {
+pub fn forecast_start((plan, trainers): (&Plan, usize), rank: Rank, size: usize, told: &[usize], ledger: &mut Ledger) {
     forecast_agree(rank, size, ledger);
     collectives::forecast_all_reduce_f64(ledger, Step::TrainerFacts.tag(0), size, rank, facts_len(trainers));
     forecast_class_weights(plan, size, rank, ledger);
@@ -41,14 +36,14 @@ pub fn forecast_start(
 }
 
 /// What of that a policy may deny: how many training nodes of each class there are.
-pub fn leaving_at_start(plan: &Plan, (rank, size): (Rank, usize)) -> Vec<Leaving> {
+pub fn leaving_at_start(plan: &Plan, rank: Rank, size: usize) -> Vec<Leaving> {
     let mut book = Book::default();
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     book.leaves()
 }
 
 /// Enters what it sends behind the last.
-pub fn forecast_end((rank, size): (Rank, usize), ledger: &mut Ledger) {
+pub fn forecast_end(rank: Rank, size: usize, ledger: &mut Ledger) {
     if rank != Rank(0) {
         ledger.record(Step::TrainerSent.tag(0), Rank(0), totals_len(size));
     }

@@ -30,7 +30,7 @@ use crate::plan::Plan;
 use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
-use crate::worker::judgements::Judgements;
+use crate::worker::judgements::{Judgements, Measured};
 use crate::worker::parts;
 
 pub use evaluated::{EvaluatedMeans, forecast_evaluations};
@@ -312,7 +312,7 @@ impl<'a> StageForecast<'a> {
             let item = Item::of_exchange(plan, self.number, tag, width);
             let (registry, nodes) = (plan.messages.registry(), nodes_of(&route, tag.direction));
             return book.enter(item, nodes, |ledger| {
-                reveal::forecast(&route, (registry, coding), (request, width), rounds, ledger)
+                reveal::forecast(&route, registry, coding, request, width, rounds, ledger)
             });
         }
         if scope != Scope::Nothing && coding.is_adaptive() {
@@ -394,14 +394,15 @@ impl<'a> StageForecast<'a> {
 
     /// What norms over all workers' rows send in a round of training.
     fn statistics(&self, round: u32, book: &mut Book<'_>) {
-        let (plan, stage, at) = (self.forecast.plan, self.stage(), (Rank(self.shapes.rank), self.shapes.workers()));
+        let (plan, stage) = (self.forecast.plan, self.stage());
+        let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         if plan.cadence.is_local() {
             return;
         }
         for (unit, layer) in stage.network.units().iter().zip(stage.first_layer..) {
             if unit.after.normalises_columns() {
                 let width = unit.layer.facts().outputs;
-                book.note(What::Statistics, 0, |ledger| moments::forecast(ledger, (layer, round), at, width));
+                book.note(What::Statistics, 0, |ledger| moments::forecast(ledger, layer, round, rank, size, width));
             }
         }
     }
@@ -427,11 +428,12 @@ impl<'a> StageForecast<'a> {
     fn figures(&self, round: u32, book: &mut Book<'_>) {
         let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
         if let Some(links) = &self.forecast.plan.links {
-            let what = (&**links, &self.forecast.plan.metrics[..]);
+            let measured = Measured { links, metrics: &self.forecast.plan.metrics };
             let edges = shapes.split_rows[1] + shapes.split_rows[2];
-            book.note(What::Figures, 0, |ledger| Judgements::forecast(what.1, shapes, round, ledger));
-            book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(what.1, shapes, round, ledger));
-            return book.note(What::Scored, edges, |ledger| Judgements::forecast_scores(what, shapes, round, ledger));
+            book.note(What::Figures, 0, |ledger| Judgements::forecast(measured.metrics, shapes, round, ledger));
+            book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(measured.metrics, shapes, round, ledger));
+            let scores = |ledger: &mut _| Judgements::forecast_scores(measured, shapes, round, ledger);
+            return book.note(What::Scored, edges, scores);
         }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));
@@ -457,9 +459,7 @@ impl<'a> StageForecast<'a> {
             });
             if done < self.stage().rounds || self.number + 1 == self.forecast.plan.stages.len() {
                 let (round, evaluator) = (self.rounds_before + done, self.forecast.evaluator);
-                book.note(What::PartCounts, 0, |ledger| {
-                    parts::forecast((rank, size), evaluator.parts(), round, ledger)
-                });
+                book.note(What::PartCounts, 0, |ledger| parts::forecast(rank, size, evaluator.parts(), round, ledger));
             }
         }
     }

@@ -146,12 +146,7 @@ pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, whose: &[Shapes], all:
 ///
 /// # Errors
 /// If no rung fits; the text says how much would be needed.
-pub fn on_best_rung(
-    plan: &Plan,
-    evaluator: &Evaluator,
-    all: &[Shapes],
-    (bytes, budget): (&[f64], u64),
-) -> Result<Plan> {
+pub fn on_best_rung(plan: &Plan, evaluator: &Evaluator, all: &[Shapes], bytes: &[f64], budget: u64) -> Result<Plan> {
     let plan = budget::on_rung(plan, budget::choose(bytes, budget)?)?;
     let mut best: Option<(f64, Plan)> = None;
     for paced in budget::paces(&plan, budget)? {

@@ -71,7 +71,8 @@ pub fn unlike_epochs(plan: &Plan, of_epoch: &[u64]) -> Vec<String> {
 pub fn trained(
     (members, config): (&Members, &Config),
     every: Vec<Part>,
-    (trainers, parts): (&TrainersPlan, &[u32]),
+    trainers: &TrainersPlan,
+    parts: &[u32],
     only: Option<usize>,
 ) -> Result<(Vec<Part>, Vec<u64>)> {
     let meets = trainers.halo != TrainersHalo::None;

@@ -70,7 +70,8 @@ impl TrainersForecast {
     /// If a codec cannot be made, or means are too many to be numbered.
     pub fn of(
         plan: &Plan,
-        (of_epoch, hosted): (&[u64], Option<usize>),
+        of_epoch: &[u64],
+        hosted: Option<usize>,
         meetings: &Meetings<'_>,
         from: Option<&Snapshot>,
     ) -> Result<TrainersForecast> {
@@ -100,13 +101,13 @@ impl TrainersForecast {
         let books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
         let mut books = Books { books, leaves };
         let exchanged = books.enter_exchanges(plan, meetings.exchanging, stages.first())?;
-        books.enter_evaluations((plan, meetings), &evaluated_means(plan, &stages, from), hosted)?;
+        books.enter_evaluations(plan, meetings, &evaluated_means(plan, &stages, from), hosted)?;
         let Books { books, leaves } = books;
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =
-            largest.map_or(0, |(stage, form)| bytes_of_mean((form, taken_along(plan, stage)), afar.len(), of.interval));
+            largest.map_or(0, |(stage, form)| bytes_of_mean(form, taken_along(plan, stage), afar.len(), of.interval));
         Ok(TrainersForecast { books, is_exact, means, exchanged, leaves, of_mean })
     }
 }
@@ -152,7 +153,8 @@ impl Books {
     /// Enters what evaluations take that all meet for, but between the aggregator and who lives with it.
     fn enter_evaluations(
         &mut self,
-        (plan, meetings): (&Plan, &Meetings<'_>),
+        plan: &Plan,
+        meetings: &Meetings<'_>,
         evaluated: &[EvaluatedMeans],
         hosted: Option<usize>,
     ) -> Result<()> {
@@ -179,7 +181,7 @@ fn taken_along(plan: &Plan, stage: usize) -> Taken {
 }
 
 /// What a mean takes that is handed out to so many trainers, who are called for it where time decides.
-fn bytes_of_mean((form, taken): (&Form, Taken), trainers: usize, interval: Pace) -> u64 {
+fn bytes_of_mean(form: &Form, taken: Taken, trainers: usize, interval: Pace) -> u64 {
     let model = form.empty();
     let call = matches!(interval, Pace::Time(_)).then(|| sizes_to_trainer(&ToTrainer::Call { number: 1 }));
     let there = sizes_from_trainer(&FromTrainer::Model { number: 1, steps: 0, loss: 0.0, model: model.clone() });
@@ -218,7 +220,7 @@ impl StageMeans {
     ) -> Option<StageMeans> {
         let StageReached { before, is_passed, is_over, steps, elapsed } = reached;
         let steps = steps.iter().copied().chain(std::iter::repeat(0));
-        let left = |(&of_epoch, steps): (&u64, u64)| means_left(paces, of_epoch, (steps, *elapsed));
+        let left = |(&of_epoch, steps): (&u64, u64)| means_left(paces, of_epoch, steps, *elapsed);
         let left = of_epoch.iter().zip(steps).map(left).collect::<Option<Vec<_>>>()?;
         let (left, is_exact) = left.into_iter().min()?;
         let left = if *is_passed || *is_over { 0 } else { left };
@@ -291,8 +293,8 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
     for &trainer in trainers {
         let (peer, book) = (trainer + 1, &mut others[trainer]);
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
-        enter(book, sizes_from_trainer(&came), (0, What::TrainerModels));
-        let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), (peer, What::Means));
+        enter(book, sizes_from_trainer(&came), 0, What::TrainerModels);
+        let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), peer, What::Means);
         if goes && !stage.is_passed {
             // Nobody has the mean that a resumed run goes on from.
             let model = (stage.before > 0).then(|| Sent::Whole(whole()));
@@ -300,7 +302,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
         }
         for mean in u64::from(stage.before) + 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
-            enter(book, sizes_from_trainer(&answer), (0, What::TrainerModels));
+            enter(book, sizes_from_trainer(&answer), 0, What::TrainerModels);
             if !stage.is_exact {
                 tell(&ToTrainer::Call { number: number(mean) });
             }
@@ -310,12 +312,12 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
         }
         // What was chosen travels as it is.
         tell(&ToTrainer::End { chosen: stage.hands_on.then(whole) });
-        enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), (0, What::TrainerModels));
+        enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), 0, What::TrainerModels);
     }
 }
 
 /// Enters the frames of a message: models as what they are, all else as agreement.
-fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, (peer, models): (usize, What)) {
+fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, peer: usize, models: What) {
     for (tag, payload) in frames {
         let what = if tag.content == Content::Models { models } else { What::TrainerWords };
         book.note(what, 0, |ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64)));

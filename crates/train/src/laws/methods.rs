@@ -239,7 +239,7 @@ impl Case<'_> {
 
     fn try_run(&self, further: &[&str], options: Options) -> Result<Vec<Outcome>, TrainError> {
         let config = self.config(further);
-        let assignment = assign(self.members, &config, (&self.dataset, Some(0)), WORKERS)?;
+        let assignment = assign(self.members, &config, &self.dataset, Some(0), WORKERS)?;
         let parts: Vec<Part> = cut(&self.dataset, Some(0), &assignment, WORKERS)?;
         run_threads(&config, Source::of(parts), Options { members: self.members.clone(), ..options })
     }

@@ -296,7 +296,8 @@ impl Coder {
     pub fn write(
         &mut self,
         key: &MessageKey,
-        (end, setting): (End<'_>, &Setting),
+        end: End<'_>,
+        setting: &Setting,
         rows: RowsRef<'_>,
         frame: &mut Frame,
         counts: &mut WidthCounts,

@@ -178,15 +178,17 @@ struct HaloTape {
     presence: Presence,
 }
 
+/// The gradients of a fold.
+struct OfFold<'a> {
+    /// Of what was folded, as it came back.
+    folded: &'a Matrix,
+    /// Of the messages, to be set.
+    messages: &'a mut Matrix,
+}
+
 impl HaloTape {
     /// Makes or takes the messages of the halo's rows that unit `index` reads, as they count.
-    fn gather(
-        &mut self,
-        walk: &mut BatchWalk<'_>,
-        (index, block): (usize, &Block),
-        halo: &BatchHalo,
-        state: &mut State,
-    ) {
+    fn gather(&mut self, walk: &mut BatchWalk<'_>, index: usize, block: &Block, halo: &BatchHalo, state: &mut State) {
         let HaloTape { made_of, rows, messages, presence } = self;
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, count) = (&walk.p[walk.network.ranges(index).layer.clone()], block.sources());
@@ -219,10 +221,13 @@ impl HaloTape {
     fn scatter<'n>(
         &self,
         at: &mut At<'n>,
-        (layer, g): (&dyn Layer, &mut [f32]),
-        (halo, block): (&'n BatchHalo, &Block),
-        (dfolded, dmessages): (&Matrix, &mut Matrix),
+        layer: &dyn Layer,
+        g: &mut [f32],
+        halo: &'n BatchHalo,
+        block: &Block,
+        gradients: OfFold<'_>,
     ) {
+        let OfFold { folded: dfolded, messages: dmessages } = gradients;
         let HaloTape { made_of, rows, messages, presence } = self;
         layer.fold_adjoint(at, g, Sources::new(Side::Halo, block, messages), dfolded, dmessages);
         weigh_adjoint(at.compute, layer, presence, dmessages);
@@ -295,7 +300,7 @@ impl BatchPass {
                 layer.fold(at, Sources::new(Side::Own, block, messages), folded);
                 if let Some(beside) = &walk.batch.halo {
                     let block = &beside.blocks[hop];
-                    halo.gather(walk, (index, block), beside, state);
+                    halo.gather(walk, index, block, beside, state);
                     let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
                     layer.fold(at, Sources::new(Side::Halo, block, &halo.messages), folded);
                 }
@@ -309,7 +314,7 @@ impl BatchPass {
             if let (Some(done), Some(next)) = (done.last_mut(), next.first_mut()) {
                 let Tape { z, statistics, .. } = done;
                 let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
-                walk.between(index).forward(walk.compute, &walk.batch.ids[..rows], (z, statistics), into);
+                walk.between(index).forward(walk.compute, &walk.batch.ids[..rows], z, statistics, into);
             }
             if walk.network.is_top(index) {
                 self.join(walk);
@@ -332,8 +337,8 @@ impl BatchPass {
             let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
             if let Some(joined) = walk.network.joined().filter(|_| index > 0) {
                 let xs = rows_of(joined, self.tapes[..last].iter().map(|tape| &tape.x), top);
-                let read = (&xs[..], &self.tapes[last].x);
-                return_part(walk.compute, (joined, index), read, kept, &mut self.gradient);
+                let out = &self.tapes[last].x;
+                return_part(walk.compute, joined, index, &xs, out, kept, &mut self.gradient);
             }
             let (done, after) = self.tapes.split_at(index);
             if let (Some(Tape { z, statistics, .. }), Some(Tape { x, .. })) = (done.last(), after.first()) {
@@ -371,7 +376,7 @@ impl BatchPass {
         let block = &walk.batch.blocks[hop];
         // Layers expect the gradients of both sides, the other one's first.
         if let Some(beside) = &walk.batch.halo {
-            halo.scatter(at, (layer, g), (beside, &beside.blocks[hop]), (dfolded, dhalo));
+            halo.scatter(at, layer, g, beside, &beside.blocks[hop], OfFold { folded: dfolded, messages: dhalo });
             at.nodes = walk.batch.nodes(block.destinations());
         } else {
             let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);

@@ -76,13 +76,7 @@ impl<'a> Between<'a> {
     }
 
     /// Sets `into`, what the next unit reads, from the unit's outputs `z`.
-    pub fn forward(
-        &self,
-        compute: &Compute,
-        ids: &[u64],
-        (z, statistics): (&Matrix, &mut Statistics),
-        into: &mut Matrix,
-    ) {
+    pub fn forward(&self, compute: &Compute, ids: &[u64], z: &Matrix, statistics: &mut Statistics, into: &mut Matrix) {
         if !self.context.training && self.normalises_columns() {
             let running = &self.network.ranges(self.index).running;
             statistics.columns.set_running(running.each_ref().map(|range| &self.p[range.clone()]), EPSILON);

@@ -41,6 +41,14 @@ enum Folds<'a> {
     Messages(Messages<'a>),
 }
 
+/// A layer at work on a piece of the rows.
+struct Piece<'a> {
+    layer: &'a dyn Layer,
+    p: &'a [f32],
+    graph: LocalGraph<'a>,
+    rows: Range<usize>,
+}
+
 fn rows_of(nodes: Nodes<'_>, rows: Range<usize>) -> Nodes<'_> {
     Nodes {
         ids: &nodes.ids[rows.clone()],
@@ -66,7 +74,7 @@ impl Pass {
             let mut out = Matrix::default();
             let rows = if index == 0 { inputs.x.view() } else { Rows::Dense(&x) };
             let folds = if index == 0 { first_folds(walk)? } else { folds(walk, index, rows)? };
-            pieces(walk, index, (rows, folds), &mut out);
+            pieces(walk, index, rows, folds, &mut out);
             let done = std::mem::replace(&mut x, out);
             if let Some(all) = walk.network.joined().filter(|all| (all.first..count - 1).contains(&index)) {
                 let place = (index - all.first, count - 1 - all.first);
@@ -139,7 +147,7 @@ fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds
 }
 
 /// Folds and closes piece after piece, and sets `out` to what the next unit reads, of the rows that this one outputs.
-fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Folds<'_>), out: &mut Matrix) {
+fn pieces(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, mut folds: Folds<'_>, out: &mut Matrix) {
     let unit = &walk.network.units()[index];
     let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
     let graph = walk.graph_of(index);
@@ -159,32 +167,27 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
             }
             Folds::Kept(folded) => folded.view().span(piece.clone()),
             Folds::Messages(messages) => {
-                fold(compute, layer, (p, nodes), graph, piece.clone(), messages, &mut folded_piece);
+                fold(compute, &Piece { layer, p, graph, rows: piece.clone() }, messages, &mut folded_piece);
                 Rows::Dense(&folded_piece)
             }
         };
         let state = if let Folds::Messages(messages) = &mut folds { &mut messages.state } else { &mut nobody };
         let own = x.span(piece.clone());
         layer.close(&mut At { compute, p, nodes, state }, Closing { x: own, folded }, &mut z);
-        between.forward(compute, nodes.ids, (&z, &mut statistics), &mut next);
+        between.forward(compute, nodes.ids, &z, &mut statistics, &mut next);
         let width = next.columns();
         out.data_mut()[piece.start * width..piece.end * width].copy_from_slice(next.data());
     }
 }
 
 /// Sets `folded` to the folds of one piece of the rows.
-fn fold(
-    compute: &mut Compute,
-    layer: &dyn Layer,
-    (p, nodes): (&[f32], Nodes<'_>),
-    graph: LocalGraph<'_>,
-    piece: Range<usize>,
-    Messages { rows, made, halo, state }: &mut Messages<'_>,
-    folded: &mut Matrix,
-) {
-    let [own_block, halo_block] = [graph.own, graph.halo].map(|block| block.piece(piece.clone()));
-    let (at, own) = (&mut At { compute, p, nodes, state }, rows.unwrap_or(made));
-    layer.fold(at, Sources { first: piece.start, ..Sources::new(Side::Own, &own_block, own) }, folded);
+fn fold(compute: &mut Compute, piece: &Piece<'_>, messages: &mut Messages<'_>, folded: &mut Matrix) {
+    let Piece { layer, p, graph, ref rows } = *piece;
+    let [own_block, halo_block] = [graph.own, graph.halo].map(|block| block.piece(rows.clone()));
+    let nodes = rows_of(graph.nodes, rows.clone());
+    let Messages { rows: as_they_are, made, halo, state } = messages;
+    let (at, own) = (&mut At { compute, p, nodes, state }, as_they_are.unwrap_or(made));
+    layer.fold(at, Sources { first: rows.start, ..Sources::new(Side::Own, &own_block, own) }, folded);
     layer.fold(at, Sources::new(Side::Halo, &halo_block, halo), folded);
     layer.finish_fold(at, folded, Ending::Folds);
 }

@@ -5,7 +5,7 @@ use laconic_nn::{At, Closing, Dropout, Facts, Layer, Rows, Senders, Side, Source
 use laconic_wire::Direction;
 
 use super::inputs::{Neighbours, first_rows};
-use super::neighbourhood::{Neighbourhood, Returning};
+use super::neighbourhood::{Neighbourhood, Returning, UnitRows};
 use super::network::{FirstInputs, Pass, Tape};
 use super::walk::Walk;
 use crate::error::Result;
@@ -43,7 +43,7 @@ impl Pass {
             }
             Neighbours::Folded(frozen) => Some(folded.view(first_rows(frozen, rows), after_fold, nodes.ids)),
             Neighbours::Copies(copies) => {
-                tape.near.fold_copies(walk, (x, halo.view(copies.view(), dropout, halo_ids)), &mut self.spare);
+                tape.near.fold_copies(walk, x, halo.view(copies.view(), dropout, halo_ids), &mut self.spare);
                 None
             }
             Neighbours::Exchanged if layer.facts().message_has_parameters => {
@@ -108,7 +108,7 @@ impl Pass {
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
         self.spare.take(dz);
         let Neighbours::Copies(copies) = &inputs.neighbours else {
-            return near.scatter(walk, (0, x), (returning, &mut self.spare), g, None);
+            return near.scatter(walk, UnitRows { index: 0, x }, returning, &mut self.spare, g, None);
         };
         let Returning { folded: dfolded, messages: dm, halo: dhalo, .. } = returning;
         let Neighbourhood { messages, halo_messages, state, .. } = near;

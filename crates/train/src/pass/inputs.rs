@@ -137,7 +137,7 @@ impl Inputs {
         };
         let (halo, presence) = fetch_halo(peers, own, at)?;
         let neighbours = if folds {
-            let folded = fold(peers.compute, graph, layer, (own, halo), &presence);
+            let folded = fold(peers.compute, graph, layer, own, halo, &presence);
             Neighbours::Folded(as_sparse_as(&x, folded))
         } else {
             Neighbours::Copies(as_sparse_as(&x, halo))
@@ -202,7 +202,8 @@ fn fold(
     compute: &mut Compute,
     graph: LocalGraph<'_>,
     layer: &dyn Layer,
-    (own, mut halo): (&Matrix, Matrix),
+    own: &Matrix,
+    mut halo: Matrix,
     presence: &Presence,
 ) -> Matrix {
     let (mut folded, mut state) = (Matrix::stored(own.precision()), State::default());

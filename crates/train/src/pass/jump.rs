@@ -32,8 +32,10 @@ pub(super) fn join_all(compute: &Compute, joined: Joined, xs: &[&Matrix], out: &
 /// that, too, and perhaps nothing else does. Called for the last unit first, whose gradient is `kept` for the others.
 pub(super) fn return_part(
     compute: &Compute,
-    (joined, index): (Joined, usize),
-    (xs, out): (&[&Matrix], &Matrix),
+    joined: Joined,
+    index: usize,
+    xs: &[&Matrix],
+    out: &Matrix,
     kept: &mut Matrix,
     gradient: &mut Matrix,
 ) {

@@ -51,6 +51,14 @@ pub(super) struct Returning {
     returned: Matrix,
 }
 
+/// A unit, and the rows that it reads.
+#[derive(Clone, Copy)]
+pub(super) struct UnitRows<'a> {
+    /// The unit's number.
+    pub index: usize,
+    pub x: Rows<'a>,
+}
+
 /// The rows that a unit reads, where they are its messages.
 fn as_messages<'a>(walk: &Walk<'_, '_>, index: usize, x: Rows<'a>) -> Option<&'a Matrix> {
     match x {
@@ -63,8 +71,10 @@ fn as_messages<'a>(walk: &Walk<'_, '_>, index: usize, x: Rows<'a>) -> Option<&'a
 fn own_messages<'a>(
     layer: &dyn Layer,
     at: &mut At<'_>,
-    (x, as_they_are): (Rows<'a>, Option<&'a Matrix>),
-    (made, spare): (&'a mut Matrix, &mut Spare),
+    x: Rows<'a>,
+    as_they_are: Option<&'a Matrix>,
+    made: &'a mut Matrix,
+    spare: &mut Spare,
 ) -> &'a Matrix {
     if let Some(rows) = as_they_are {
         return rows;
@@ -85,25 +95,28 @@ fn finish(layer: &dyn Layer, at: &mut At<'_>, folded: &mut Matrix) {
     layer.finish_fold(at, folded, ending);
 }
 
-/// Sets or adds to the gradient of own rows, where it is wanted, from `dm`, that of their messages, in whose memory it
-/// may stand; and adds to `g`.
+/// Gives `dx` the shape of the rows where it is to be set, and not by taking the memory of their messages' gradient.
+fn shape_of_rows(spare: &mut Spare, x: Rows<'_>, as_they_are: Option<&Matrix>, dx: &mut Option<(&mut Matrix, Store)>) {
+    if let (None, Some((dx, Store::Set))) = (as_they_are, dx) {
+        spare.shape(dx, (x.rows(), x.columns()));
+    }
+}
+
+/// Sets or adds to `dx`, the gradient of own rows, where it is wanted and of their shape, from `dm`, that of their
+/// messages, in whose memory it may stand; and adds to `g`.
 fn to_rows(
     layer: &dyn Layer,
     at: &mut At<'_>,
     g: &mut [f32],
-    (senders, are_rows): (Senders<'_>, bool),
+    senders: Senders<'_>,
+    are_rows: bool,
     dm: &mut Matrix,
-    (dx, spare): (Option<(&mut Matrix, Store)>, &mut Spare),
+    dx: &mut Option<(&mut Matrix, Store)>,
 ) {
-    match (are_rows, dx) {
-        (true, Some((dx, Store::Set))) => std::mem::swap(dx, dm),
+    match (are_rows, dx.as_mut()) {
+        (true, Some((dx, Store::Set))) => std::mem::swap(&mut **dx, dm),
         (true, Some((dx, Store::Add))) => add_rows(at.compute, dx, dm),
-        (_, mut dx) => {
-            if let Some((dx, Store::Set)) = &mut dx {
-                spare.shape(dx, (senders.x.rows(), senders.x.columns()));
-            }
-            layer.message_adjoint(at, g, senders, dm, dx);
-        }
+        (_, dx) => layer.message_adjoint(at, g, senders, dm, dx.map(|(dx, store)| (&mut **dx, *store))),
     }
 }
 
@@ -142,7 +155,7 @@ impl Neighbourhood {
             of_halo.store_as(walk.context.precision);
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes: senders, state };
-        let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
+        let messages = own_messages(layer, at, x, as_they_are, messages, spare);
         spare.shape_as(folded, (graph.nodes.ids.len(), layer.facts().fold_width), stores_folds(walk, index));
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
@@ -174,7 +187,7 @@ impl Neighbourhood {
     }
 
     /// [`Neighbourhood::gather`] in the first unit, where copies of the halo's rows are kept and nothing crosses.
-    pub fn fold_copies(&mut self, walk: &mut Walk<'_, '_>, (x, copies): (Rows<'_>, Rows<'_>), spare: &mut Spare) {
+    pub fn fold_copies(&mut self, walk: &mut Walk<'_, '_>, x: Rows<'_>, copies: Rows<'_>, spare: &mut Spare) {
         let (layer, graph) = (walk.network.units()[0].layer.as_ref(), walk.graph_of(0));
         let senders = walk.senders(0);
         let p = &walk.p[walk.network.ranges(0).layer.clone()];
@@ -207,7 +220,7 @@ impl Neighbourhood {
         let as_they_are = as_messages(walk, index, x);
         let (graph, senders) = (walk.graph_of(index), walk.senders(index));
         let at = &mut At { compute: walk.peers.compute, p: &[], nodes: senders, state };
-        let own = own_messages(layer, at, (x, as_they_are), (messages, spare));
+        let own = own_messages(layer, at, x, as_they_are, messages, spare);
         at.nodes = graph.nodes;
         spare.shape(folded, (graph.nodes.ids.len(), layer.facts().fold_width));
         layer.fold(at, Sources::new(Side::Own, graph.own, own), folded);
@@ -226,11 +239,13 @@ impl Neighbourhood {
     pub fn scatter(
         &mut self,
         walk: &mut Walk<'_, '_>,
-        (index, x): (usize, Rows<'_>),
-        (gradients, spare): (&mut Returning, &mut Spare),
+        reading: UnitRows<'_>,
+        gradients: &mut Returning,
+        spare: &mut Spare,
         g: &mut [f32],
         mut dx: Option<(&mut Matrix, Store)>,
     ) -> Result<()> {
+        let UnitRows { index, x } = reading;
         let layer = walk.network.units()[index].layer.as_ref();
         let p = &walk.p[walk.network.ranges(index).layer.clone()];
         let (graph, own_nodes) = (walk.graph_of(index), walk.senders(index));
@@ -238,9 +253,7 @@ impl Neighbourhood {
         let (as_they_are, makes_again) = (as_messages(walk, index, x), walk.makes_messages_again(index));
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
-        for of_rows in [&mut *dcopies, &mut *returned] {
-            of_rows.store_as(walk.context.precision);
-        }
+        [&mut *dcopies, &mut *returned].into_iter().for_each(|of_rows| of_rows.store_as(walk.context.precision));
         spare.shape_halo(dhalo, (graph.halo.sources(), layer.facts().message_width));
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold_adjoint(at, g, Sources::new(Side::Halo, graph.halo, halo_messages), dfolded, dhalo);
@@ -252,7 +265,7 @@ impl Neighbourhood {
         }
         at.nodes = own_nodes;
         let own_messages = match makes_again {
-            true => own_messages(layer, at, (x, as_they_are), (messages, spare)),
+            true => own_messages(layer, at, x, as_they_are, messages, spare),
             false => as_they_are.unwrap_or(messages),
         };
         let own = Sources::new(Side::Own, graph.own, own_messages);
@@ -273,8 +286,8 @@ impl Neighbourhood {
         spare.take(dfolded);
         let senders = Senders { side: Side::Own, x, messages: own_messages };
         let at = &mut At { compute: walk.peers.compute, p, nodes: own_nodes, state };
-        let of_rows = dx.as_mut().map(|(dx, store)| (&mut **dx, *store));
-        to_rows(layer, at, g, (senders, as_they_are.is_some()), dm, (of_rows, spare));
+        shape_of_rows(spare, x, as_they_are, &mut dx);
+        to_rows(layer, at, g, senders, as_they_are.is_some(), dm, &mut dx);
         [dm, messages].into_iter().for_each(|used| spare.take(used));
         [dhalo, halo_messages].into_iter().for_each(|used| spare.take_halo(used));
         if let (true, Some((dx, _))) = (rows_cross, dx) {

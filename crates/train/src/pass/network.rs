@@ -13,7 +13,7 @@ use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Undivided, Wante
 use crate::error::Result;
 use crate::pass::inputs::{Dropped, Refolding};
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
-use crate::pass::neighbourhood::{Neighbourhood, Returning};
+use crate::pass::neighbourhood::{Neighbourhood, Returning, UnitRows};
 use crate::pass::spare::{Spare, widest};
 use crate::pass::walk::Walk;
 
@@ -165,7 +165,7 @@ impl Pass {
             between.measure(walk.peers, z, statistics)?;
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
             self.spare.shape(into, (z.rows(), z.columns()));
-            between.forward(walk.peers.compute, ids, (z, statistics), into);
+            between.forward(walk.peers.compute, ids, z, statistics, into);
             if walk.forgets() {
                 self.spare.take(z);
             }
@@ -220,7 +220,7 @@ impl Pass {
         let exchanges = layer.facts().message_width > 0;
         self.make_again(walk, index);
         if let Some(undivided) = walk.undivided(index) {
-            self.undivided_backward(walk, (index, undivided), g);
+            self.undivided_backward(walk, index, undivided, g);
             return Ok(());
         }
         let Tape { x, near, z, .. } = &mut self.tapes[index];
@@ -260,7 +260,7 @@ impl Pass {
         if exchanges {
             let store = if reads_rows { Store::Add } else { Store::Set };
             let x = Rows::Dense(x);
-            near.scatter(walk, (index, x), (returning, &mut self.spare), g, Some((dx, store)))?;
+            near.scatter(walk, UnitRows { index, x }, returning, &mut self.spare, g, Some((dx, store)))?;
         }
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
         self.make_again(walk, index);
@@ -268,12 +268,7 @@ impl Pass {
     }
 
     /// The same, of a unit that is one function.
-    fn undivided_backward(
-        &mut self,
-        walk: &mut Walk<'_, '_>,
-        (index, undivided): (usize, &dyn Undivided),
-        g: &mut [f32],
-    ) {
+    fn undivided_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, undivided: &dyn Undivided, g: &mut [f32]) {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
         let nodes = graph.nodes;
         let Tape { x, near, .. } = &mut self.tapes[index];
@@ -293,7 +288,7 @@ impl Pass {
             && (x.rows(), x.columns()) != (z.rows(), z.columns())
         {
             self.spare.shape(x, (z.rows(), z.columns()));
-            walk.between(index - 1).forward(walk.peers.compute, walk.senders(index).ids, (z, statistics), x);
+            walk.between(index - 1).forward(walk.peers.compute, walk.senders(index).ids, z, statistics, x);
         }
     }
 
@@ -302,8 +297,8 @@ impl Pass {
         let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
         if let Some(joined) = walk.network.joined() {
             let xs = rows_of(joined, self.tapes[..last].iter().map(|tape| &tape.x), top);
-            let read = (&xs[..], &self.tapes[last].x);
-            return_part(walk.peers.compute, (joined, index), read, kept, &mut self.gradient);
+            let out = &self.tapes[last].x;
+            return_part(walk.peers.compute, joined, index, &xs, out, kept, &mut self.gradient);
         }
         let Tape { z, statistics, .. } = &self.tapes[index - 1];
         let out = if walk.network.is_top(index - 1) { &*top } else { &self.tapes[index].x };

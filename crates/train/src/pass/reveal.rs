@@ -157,7 +157,8 @@ impl Reveal {
         peers: &mut Peers<'_>,
         graph: LocalGraph<'_>,
         layer: &dyn Layer,
-        (round, reading): (u32, &Reading),
+        round: u32,
+        reading: &Reading,
         inputs: &mut Inputs,
     ) -> Result<bool> {
         let before = self.agenda.clone();
@@ -259,8 +260,10 @@ impl Reveal {
 /// If the codec of values cannot be made.
 pub fn forecast(
     route: &Route<'_>,
-    (registry, coding): (&CodecRegistry, &Coding),
-    (request, width): (Request, usize),
+    registry: &CodecRegistry,
+    coding: &Coding,
+    request: Request,
+    width: usize,
     rounds: impl Iterator<Item = (u32, Reading)>,
     ledger: &mut Ledger,
 ) -> Result<()> {

@@ -135,7 +135,8 @@ impl TrainersPlan {
 pub fn means_left(
     (interval, limit): (Pace, Pace),
     of_epoch: u64,
-    (steps, elapsed): (u64, Duration),
+    steps: u64,
+    elapsed: Duration,
 ) -> Option<(u64, bool)> {
     match (interval, limit) {
         // An interval begins when the mean before has been handed out.
@@ -153,10 +154,10 @@ pub fn means_left(
 
 /// The steps that a trainer with epochs of `own` steps takes until a pace that all run towards, where epochs of all
 /// take so many: whole intervals, as many as whoever is there first has. `None` where time decides.
-fn steps_until((interval, end): (Pace, Pace), of_epoch: &[u64], own: u64) -> Option<u64> {
+fn steps_until(interval: Pace, end: Pace, of_epoch: &[u64], own: u64) -> Option<u64> {
     let steps = end.steps(own)?;
     let Some(every) = interval.steps(own) else { return Some(steps) };
-    let left = |&of_epoch: &u64| means_left((interval, end), of_epoch, (0, Duration::ZERO)).map(|(means, _)| means);
+    let left = |&of_epoch: &u64| means_left((interval, end), of_epoch, 0, Duration::ZERO).map(|(means, _)| means);
     let means = of_epoch.iter().filter_map(left).min()?;
     Some(means.saturating_mul(every))
 }
@@ -235,9 +236,9 @@ impl Plan {
 
     /// The steps that the rate of a stage is spread over at the trainer of this place; `None` where time decides.
     pub fn steps_of(&self, stage: usize, of_epoch: &[u64], place: usize) -> Option<u32> {
-        let paces = (self.config.schedule.interval, self.config.horizon_of(stage));
+        let (interval, end) = (self.config.schedule.interval, self.config.horizon_of(stage));
         let own = of_epoch.get(place).copied().unwrap_or(1);
-        steps_until(paces, of_epoch, own).map(|steps| u32::try_from(steps).unwrap_or(u32::MAX))
+        steps_until(interval, end, of_epoch, own).map(|steps| u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     /// Refuses messages that depend on those before them, which a trainer may not have read, or on a round, of which

@@ -26,7 +26,7 @@ pub fn read_earlier(out: &Path, checkpoint: &Checkpoint) -> Result<Earlier> {
     let summary = summary::read(out).ok();
     let summary = summary.and_then(|text| serde_json::from_slice::<Summary>(&text).ok());
     let until = found.until(snapshot.rounds());
-    let mut earlier = found.earlier((snapshot.rounds(), &checkpoint.starts), summary.as_ref());
+    let mut earlier = found.earlier(snapshot.rounds(), &checkpoint.starts, summary.as_ref());
     // Where rows are missing (those of other machines, perhaps), the checkpoint still knows how much was sent.
     for (kind, known) in snapshot.bytes.iter() {
         let missing = known.framed.saturating_sub(until[kind].framed);
@@ -96,7 +96,7 @@ impl Found {
 
     /// What all starts have sent before the run goes on after this round; the summary, if there is one, is that of the
     /// last start that ended in order.
-    fn earlier(mut self, (after, known): (u32, &[Started]), summary: Option<&Summary>) -> Earlier {
+    fn earlier(mut self, after: u32, known: &[Started], summary: Option<&Summary>) -> Earlier {
         // A worker that is alone sends nothing, and has no rows.
         for (start, _) in (0..).zip(known) {
             self.starts.entry(start).or_default();
@@ -194,7 +194,7 @@ mod tests {
                 found.enter(&row(start, round, Kind::ParameterGradients, 76));
             }
         }
-        let earlier = found.earlier((4, &[]), None);
+        let earlier = found.earlier(4, &[], None);
         let of = |start: usize| (earlier.starts[start].after_round, earlier.starts[start].repeated);
         assert_eq!((of(0), of(1)), ((0, 3 * 200), (4, 2 * 200)));
         let bytes: Vec<u64> = earlier.starts.iter().map(|start| start.bytes).collect();

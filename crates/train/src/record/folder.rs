@@ -62,7 +62,8 @@ impl Table {
 pub(crate) fn write_results(
     (out, card): (&Path, Card),
     summary: &mut Summary,
-    (stages, trained): (&[Stage], &Trained),
+    stages: &[Stage],
+    trained: &Trained,
     continues: bool,
 ) -> Result<()> {
     let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
@@ -117,7 +118,8 @@ pub(crate) fn write_results(
 pub(crate) fn continue_folder(
     (out, plan): (&Path, &Plan),
     checkpoint: &Checkpoint,
-    (identity, starts): (&Identity, &[Started]),
+    identity: &Identity,
+    starts: &[Started],
 ) -> Result<()> {
     Checkpoint { identity: identity.clone(), starts: starts.to_vec(), ..checkpoint.clone() }.write(out)?;
     write_aside(&out.join(CONFIG), plan.members.to_toml_of_run(&plan.config)?.as_bytes())

@@ -21,7 +21,8 @@ pub trait Observer: Send {
     /// Before data are looked at, in a process that holds one worker of a run: the number of that worker.
     fn watches(&mut self, _rank: u32) {}
 
-    /// Before the first round: the resolved configuration, the number of workers, and where an earlier run was moved to.
+    /// Before the first round: the resolved configuration, the number of workers, and where an earlier run was moved
+    /// to.
     fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
 
     /// Before anything runs: something that the configuration asks for and that this run has no use for.

@@ -99,7 +99,7 @@ fn judged<T>(of: impl Fn(usize) -> Option<T>) -> Option<Judged<T>> {
 
 impl Told {
     /// Of these parts, the first of which has this number; figures and classes are called by `names`.
-    pub fn of((shape, parts): (Option<Shape>, &[PartCounts]), first: u32, names: (&[&str], &[String])) -> Told {
+    pub fn of(shape: Option<Shape>, parts: &[PartCounts], first: u32, names: (&[&str], &[String])) -> Told {
         let Some(shape) = shape else { return Told::default() };
         if parts.is_empty() {
             let what = "figures of parts and classes are not known of the best round: the run broke off after it, \

@@ -50,8 +50,8 @@ impl Destination {
     }
 }
 
-/// Writes a run down: worker 0 has log and checkpoints, every worker the file of what it alone remembers and an observer,
-/// which hears of every round.
+/// Writes a run down: worker 0 has log and checkpoints, every worker the file of what it alone remembers and an
+/// observer, which hears of every round.
 pub struct FolderRecorder {
     destination: Destination,
     /// Whether workers remember what no other knows.
@@ -91,8 +91,10 @@ impl FolderRecorder {
         destination: Destination,
         plan: &Plan,
         identity: Identity,
-        (checkpoint, before): (Option<Checkpoint>, PerKind<Count>),
-        (observer, stop): (Box<dyn Observer>, StopSignal),
+        checkpoint: Option<Checkpoint>,
+        before: PerKind<Count>,
+        observer: Box<dyn Observer>,
+        stop: StopSignal,
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let run = identity.run(checkpoint.as_ref().map(|checkpoint| (checkpoint.run.as_str(), done)));

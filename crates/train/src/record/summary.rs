@@ -270,7 +270,8 @@ impl RunFacts<'_> {
         let metrics: Vec<&str> = self.plan.metrics.iter().map(|metric| metric.name()).collect();
         // Who trains alone on one part of several has that one.
         let first = self.given.data.part.unwrap_or(0);
-        Told::of(self.parts, first, (&metrics, &self.card.about.classes))
+        let (shape, parts) = self.parts;
+        Told::of(shape, parts, first, (&metrics, &self.card.about.classes))
     }
 }
 

@@ -33,7 +33,7 @@ pub fn of_run(plan: &Plan, is_sets: bool, scores: &Scores, classes: Option<&Judg
             RankedAmong::Given(_) => None,
         };
         let splits = [("validation", &scores.val), ("test", &scores.test)];
-        return splits.into_iter().filter_map(|(split, figures)| of_links((metric, split), figures, drawn)).collect();
+        return splits.into_iter().filter_map(|(split, figures)| of_links(metric, split, figures, drawn)).collect();
     }
     let Some(Judged { val, test }) = classes else { return Vec::new() };
     let of = |(split, figures, classes): (&str, &Figures, &Vec<ClassSummary>)| {
@@ -42,7 +42,7 @@ pub fn of_run(plan: &Plan, is_sets: bool, scores: &Scores, classes: Option<&Judg
             let named = classes.get(class).and_then(|class| class.name.clone());
             named.unwrap_or_else(|| class.to_string())
         };
-        of_nodes((metric, split), figures, (&answered, is_sets), name)
+        of_nodes((metric, split), figures, &answered, is_sets, name)
     };
     [("validation", &scores.val, val), ("test", &scores.test, test)].into_iter().flat_map(of).collect()
 }
@@ -79,7 +79,8 @@ fn no_better(
 pub fn of_nodes(
     (metric, split): (&str, &str),
     figures: &Figures,
-    (classes, is_sets): (&[Answered], bool),
+    classes: &[Answered],
+    is_sets: bool,
     name: impl Fn(usize) -> String,
 ) -> Vec<String> {
     let shares: Vec<Share> = classes.iter().map(|class| (class.has as f64, class.known as f64)).collect();
@@ -89,7 +90,7 @@ pub fn of_nodes(
 }
 
 /// The same of a split of links, which were ranked among so many drawn pairs.
-pub fn of_links((metric, split): (&str, &str), figures: &Figures, drawn: Option<u32>) -> Option<String> {
+pub fn of_links(metric: &str, split: &str, figures: &Figures, drawn: Option<u32>) -> Option<String> {
     no_better((metric, split), figures, of_equal_scores(metric, drawn), true)
 }
 
@@ -103,7 +104,7 @@ mod tests {
 
     fn said(metric: &str, figure: f64, counts: &[[u64; 3]], is_sets: bool) -> Vec<String> {
         let figures = [(metric.to_owned(), Some(figure))].into();
-        of_nodes((metric, "test"), &figures, (&answered(counts), is_sets), |class| format!("c{class}"))
+        of_nodes((metric, "test"), &figures, &answered(counts), is_sets, |class| format!("c{class}"))
     }
 
     #[test]
@@ -132,8 +133,8 @@ mod tests {
     fn links_that_rank_as_equal_scores_do_are_said() {
         let figures: Figures = [("mrr".to_owned(), Some(0.05)), ("roc_auc".to_owned(), None)].into();
         let expected = "mrr of validation is 0.0500, no better than 0.0500, scores that are the same for every pair";
-        assert_eq!(of_links(("mrr", "validation"), &figures, Some(19)).as_deref(), Some(expected));
-        assert_eq!(of_links(("mrr", "validation"), &figures, Some(20)), None);
-        assert_eq!(of_links(("roc_auc", "validation"), &figures, Some(20)), None);
+        assert_eq!(of_links("mrr", "validation", &figures, Some(19)).as_deref(), Some(expected));
+        assert_eq!(of_links("mrr", "validation", &figures, Some(20)), None);
+        assert_eq!(of_links("roc_auc", "validation", &figures, Some(20)), None);
     }
 }

@@ -59,7 +59,8 @@ pub fn parts_unsaid(config: &Config) -> Result<u32> {
 pub fn assigned(
     members: &Members,
     config: &Config,
-    (dataset, split): (&Dataset, Option<usize>),
+    dataset: &Dataset,
+    split: Option<usize>,
     workers: Option<u32>,
 ) -> Result<Assigned> {
     let limits = Limits::default();
@@ -107,12 +108,13 @@ pub fn assigned(
 pub fn assign(
     members: &Members,
     config: &Config,
-    (dataset, split): (&Dataset, Option<usize>),
+    dataset: &Dataset,
+    split: Option<usize>,
     parts: u32,
 ) -> Result<Vec<u32>> {
     let mut config = config.clone();
     config.partition.parts = parts;
-    Ok(assigned(members, &config, (dataset, split), None)?.of)
+    Ok(assigned(members, &config, dataset, split, None)?.of)
 }
 
 /// Reads a dataset that is to be cut and prepares features and split: its column of parts is no feature, unless it is

@@ -50,7 +50,7 @@ impl Data {
             Data::Parts(parts) if parts.is_empty() => Err(TrainError::config("there are no parts")),
             Data::Parts(parts) => Ok(Source::of(parts)),
             Data::Dataset(dataset, split) => {
-                Ok(Source::of(assigned(members, config, (&dataset, split), None)?.cut(&dataset, split)?))
+                Ok(Source::of(assigned(members, config, &dataset, split, None)?.cut(&dataset, split)?))
             }
         }
     }

@@ -47,7 +47,7 @@ pub fn run_mpi(config: &Config, mut options: Options) -> Result<Outcome> {
         options.observer.noted(&found.said(&launcher));
         eager().iter().for_each(|note| options.observer.noted(note));
     }
-    run_on_this_machine(config, Box::new(transport), options, (masks.len().max(1), share.threads))
+    run_on_this_machine(config, Box::new(transport), options, masks.len().max(1), share.threads)
 }
 
 /// This process's share of the machine's cores.

@@ -26,10 +26,13 @@ use crate::record::card::Card;
 /// # Errors
 /// If there are no such data, or the model cannot read them.
 pub fn open_other(
-    (members, config): (&Members, &Config),
-    (path, options): (&Path, &ReadOptions),
+    members: &Members,
+    config: &Config,
+    path: &Path,
+    options: &ReadOptions,
     card: &Card,
-    (workers, part): (Option<u32>, Option<u32>),
+    workers: Option<u32>,
+    part: Option<u32>,
 ) -> Result<Source> {
     let (mut parts, mut notes) = if let Some(part) = part {
         let (part, note) = open_alone(path, part, FeaturesIn::Memory)?;
@@ -46,7 +49,7 @@ pub fn open_other(
         // From tables, what the model's own columns were made of.
         let classes = (0..card.classes).map(|class| card.about.class(class)).collect();
         let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
-        cut((members, config), (path, &options), workers.unwrap_or(1), card)?
+        cut(members, config, path, &options, workers.unwrap_or(1), card)?
     };
     let widths = Widths { columns: card.inputs, classes: card.classes, relations: card.relations };
     let reads_weights = Plan::for_model(members, config, widths)?.reads_weights();
@@ -59,8 +62,10 @@ pub fn open_other(
 }
 
 fn cut(
-    (members, config): (&Members, &Config),
-    (path, options): (&Path, &ReadOptions),
+    members: &Members,
+    config: &Config,
+    path: &Path,
+    options: &ReadOptions,
     workers: u32,
     card: &Card,
 ) -> Result<(Vec<Part>, Vec<String>)> {
@@ -87,7 +92,7 @@ fn cut(
             if config.partition.method == GIVEN {
                 config.partition = PartitionConfig::default();
             }
-            assign(members, &config, (&dataset, split), workers)?
+            assign(members, &config, &dataset, split, workers)?
         }
     };
     Ok((part::cut(&dataset, split, &assignment, workers)?, roles.notes().collect()))

@@ -145,7 +145,7 @@ impl Prediction {
         std::thread::scope(|scope| {
             let one = |(part, end)| {
                 let plan = plan.clone();
-                scope.spawn(move || predict_part(plan, part, Box::new(end), (weights, each)))
+                scope.spawn(move || predict_part(plan, part, Box::new(end), weights, each))
             };
             let handles: Vec<_> = parts.into_iter().zip(ends).map(one).collect();
             let results = handles
@@ -182,7 +182,8 @@ fn predict_part(
     plan: Plan,
     part: Part,
     end: Box<dyn Transport>,
-    (weights, threads): (&Weights, usize),
+    weights: &Weights,
+    threads: usize,
 ) -> Result<Predictions> {
     let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
     let (labels, roles, multi_label) = (part.labels.clone(), part.roles.clone(), part.global.multi_label);

@@ -41,14 +41,15 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
         return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));
     }
-    prepared_of(read_with_roles(&config.path, &config.read_options())?, config)
+    let (dataset, roles) = read_with_roles(&config.path, &config.read_options())?;
+    prepared_of(dataset, roles, config)
 }
 
 /// Prepares features and split of a dataset that has been read, as [`prepared`].
 ///
 /// # Errors
 /// If it has not the split that is asked for, or features that cannot be prepared so.
-pub fn prepared_of((mut dataset, roles): (Dataset, Roles), config: &DataConfig) -> Result<Prepared> {
+pub fn prepared_of(mut dataset: Dataset, roles: Roles, config: &DataConfig) -> Result<Prepared> {
     let split = match &config.split {
         SplitChoice::Named(_) if dataset.splits.is_empty() => None,
         SplitChoice::Named(_) if config.split_index < dataset.splits.len() => Some(config.split_index),
@@ -66,17 +67,13 @@ pub fn prepared_of((mut dataset, roles): (Dataset, Roles), config: &DataConfig) 
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    let notes = scale(&mut dataset, split, (config.features, &config.read_options().limits))?;
+    let notes = scale(&mut dataset, split, config.features, &config.read_options().limits)?;
     dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
     Ok(Prepared { dataset, split, roles, notes })
 }
 
 /// Prepares the features as asked, and notes how; what is to be said of that.
-fn scale(
-    dataset: &mut Dataset,
-    split: Option<usize>,
-    (how, limits): (FeaturePreparation, &Limits),
-) -> Result<Vec<String>> {
+fn scale(dataset: &mut Dataset, split: Option<usize>, how: FeaturePreparation, limits: &Limits) -> Result<Vec<String>> {
     let Dataset { features, about, splits, .. } = dataset;
     let exact = std::mem::take(&mut dataset.exact);
     let (is_given, is_of_tables) = (about.scale.is_given(), about.is_of_tables());

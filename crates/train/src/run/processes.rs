@@ -23,5 +23,5 @@ pub fn run_process(config: &Config, address: &Address, options: Options) -> Resu
     patience.add_interrupt(options.abort.clone());
     let transport = SocketsTransport::join(address, &patience, config.deadline())?;
     let (here, cores) = (address.size as usize, std::thread::available_parallelism().map_or(1, usize::from));
-    Ok(run_on_this_machine(config, Box::new(transport), options, (here, (cores / here).max(1)))?.summary)
+    Ok(run_on_this_machine(config, Box::new(transport), options, here, (cores / here).max(1))?.summary)
 }

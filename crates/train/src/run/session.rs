@@ -131,11 +131,10 @@ impl Session {
         };
         let checkpoint = resumed.map(|resumed| resumed.checkpoint);
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
-            continue_folder((out, &worker.plan), checkpoint, (&identity, &destination.starts))?;
+            continue_folder((out, &worker.plan), checkpoint, &identity, &destination.starts)?;
         }
-        let goes_on = (checkpoint, earlier.kinds);
-        let mut recorder =
-            FolderRecorder::new(destination, &plan, identity, goes_on, (observer, process.stop.clone()))?;
+        let (before, stop) = (earlier.kinds, process.stop.clone());
+        let mut recorder = FolderRecorder::new(destination, &plan, identity, checkpoint, before, observer, stop)?;
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().chain(&foreseen_of_links(&worker)).for_each(|note| recorder.observer().noted(note));
@@ -238,7 +237,7 @@ impl Session {
         let mut summary = Summary::of(&facts, reports)?;
         if let Some(out) = &self.process.out {
             let card = Card { run: self.recorder.run().to_owned(), ..self.card.clone() };
-            let written = write_results((out, card), &mut summary, (&plan.stages, trained), self.process.resume);
+            let written = write_results((out, card), &mut summary, &plan.stages, trained, self.process.resume);
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
@@ -360,7 +359,7 @@ fn within_budget(worker: &mut Worker, goes_on: Option<&Checkpoint>) -> Result<Pl
     collectives::all_reduce_f64(&mut worker.transport, Step::Rungs.tag(0), &mut totals)?;
     match before {
         Some(before) => clocked(before, &worker.evaluator, &all),
-        None => on_best_rung(&plan, &worker.evaluator, &all, (&totals, bytes)),
+        None => on_best_rung(&plan, &worker.evaluator, &all, &totals, bytes),
     }
 }
 

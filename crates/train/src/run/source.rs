@@ -95,7 +95,7 @@ impl Source {
                 return Err(TrainError::config(format!("data.features_in = \"file\": {what}")));
             }
             let Prepared { dataset, split, roles, notes: of_features } = prepared_to_cut(config)?;
-            let assigned = assigned(members, config, (&dataset, split), workers)?;
+            let assigned = assigned(members, config, &dataset, split, workers)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
             let mut notes: Vec<String> =
                 roles.notes().chain(of_features).chain(assigned.notes.iter().cloned()).collect();

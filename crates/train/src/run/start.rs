@@ -11,7 +11,8 @@ use crate::record::observer::Observer;
 /// start. Each stands for `alike` workers on this machine.
 pub(super) fn admit(
     plan: &Plan,
-    (parts, alike): (&[Part], usize),
+    parts: &[Part],
+    alike: usize,
     keeps_accounts: bool,
     forced: bool,
     observer: &mut dyn Observer,

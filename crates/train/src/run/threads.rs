@@ -50,7 +50,7 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
         observer.noted(&format!("{size} workers share {cores} cores: seconds are not those of a machine each"));
     }
     let keeps_accounts = keep_accounts || out.is_none();
-    let memory = admit(&plan, (&parts, 1), keeps_accounts, force, observer.as_mut())?;
+    let memory = admit(&plan, &parts, 1, keeps_accounts, force, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
     let (stops, notes) = (stop.clone(), source.notes().to_vec());
     let is_shared = true;
@@ -81,7 +81,7 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
                 return Err(TrainError::io("worker thread", source));
             }
         }
-        gather(&reports, size, config.deadline().min(GRACE), (&stop, &give_up))
+        gather(&reports, size, config.deadline().min(GRACE), &stop, &give_up)
     })
 }
 
@@ -91,7 +91,8 @@ fn gather(
     reports: &Receiver<(usize, Result<Outcome>)>,
     size: usize,
     grace: Duration,
-    (stop, give_up): (&StopSignal, &StopSignal),
+    stop: &StopSignal,
+    give_up: &StopSignal,
 ) -> Result<Vec<Outcome>> {
     let mut outcomes: Vec<Option<Outcome>> = (0..size).map(|_| None).collect();
     let mut errors: Vec<(usize, TrainError)> = Vec::new();

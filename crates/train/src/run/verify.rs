@@ -157,7 +157,7 @@ pub fn verify(
     }
     let Prepared { dataset, split, .. } = prepared_to_cut(&config)?;
     let whole = cut(&dataset, split, &vec![0; dataset.graph.nodes()], 1)?;
-    let parts = [whole, assigned(members, &config, (&dataset, split), None)?.cut(&dataset, split)?];
+    let parts = [whole, assigned(members, &config, &dataset, split, None)?.cut(&dataset, split)?];
     let mut pair = Pair { members, config, parts, force, tolerance };
     let mut epochs = pair.set_rounds(rounds)?;
     let (mut found, mut one) = pair.compare()?;
@@ -251,7 +251,7 @@ impl Pair<'_> {
     fn rounding(&self, one: &[Vec<f32>]) -> Result<f64> {
         let mut most = 0.0f64;
         for sample in 0..SAMPLES {
-            most = most.max(worst(&self.rounded(one, sample, (LAST_BITS, f32::EPSILON))?));
+            most = most.max(worst(&self.rounded(one, sample, LAST_BITS, f32::EPSILON)?));
             if most > ROUNDING * self.tolerance {
                 break;
             }
@@ -263,7 +263,7 @@ impl Pair<'_> {
     fn rounding_of_each(&self, one: &[Vec<f32>]) -> Result<Vec<f64>> {
         let mut most = Vec::new();
         for sample in 0..SAMPLES {
-            let found = self.rounded(one, sample, (1, LAST_OF_BF16))?;
+            let found = self.rounded(one, sample, 1, LAST_OF_BF16)?;
             most.resize(found.len(), 0.0f64);
             most.iter_mut().zip(found).for_each(|(most, found)| *most = most.max(found.relative));
         }
@@ -271,7 +271,7 @@ impl Pair<'_> {
     }
 
     /// One worker against itself with its rows in another order and features that differ by up to so many last bits.
-    fn rounded(&self, one: &[Vec<f32>], sample: u64, (bits, last): (u64, f32)) -> Result<Vec<Difference>> {
+    fn rounded(&self, one: &[Vec<f32>], sample: u64, bits: u64, last: f32) -> Result<Vec<Difference>> {
         let mut config = self.config.clone();
         config.partition.order = OrderKind::other_than(&config.partition.order).name.to_owned();
         let mut parts = self.parts[0].clone();

@@ -30,7 +30,9 @@ impl Ahead {
     pub fn sample(
         &self,
         lists: &RoundLists<'_>,
-        (sampler, seeds, layers): (&mut Sampler, &[u32], usize),
+        sampler: &mut Sampler,
+        seeds: &[u32],
+        layers: usize,
         into: &mut Sampled,
     ) {
         self.pool.install(|| sampler.sample(lists, seeds, layers, into));

@@ -13,6 +13,24 @@ use super::left_out::LeftOut;
 use crate::pass::batch::{Batch, BatchHalo};
 use crate::worker::local::Local;
 
+/// How a stage draws neighbours.
+pub struct Drawing {
+    /// How many in-neighbours each layer draws; `None` for all.
+    pub fanouts: Vec<Option<usize>>,
+    /// The run's seed.
+    pub seed: u64,
+    /// After how many rounds neighbours are drawn anew.
+    pub redraw: u32,
+    /// Whether each node gets a loop besides what is drawn.
+    pub loops: bool,
+    /// How layers take neighbours that are not there.
+    pub absence: Absence,
+    /// Whether layers tell relations apart, and take the mean of each.
+    pub relational: bool,
+    /// How many relations edges may be of.
+    pub relations: usize,
+}
+
 /// What draws of a stage are made from.
 pub struct Draws {
     neighbourhoods: Neighbourhoods,
@@ -34,15 +52,9 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws of `fanouts` in-neighbours, for each layer, from all edges that end at own rows, or from those between own
-    /// rows. `absence` says how layers take neighbours that are not there.
-    pub fn new(
-        local: &Local,
-        with_halo: bool,
-        fanouts: Vec<Option<usize>>,
-        (seed, redraw): (u64, u32),
-        (absence, loops, (relational, relations)): (Absence, bool, (bool, usize)),
-    ) -> Draws {
+    /// Draws from all edges that end at own rows, or from those between own rows.
+    pub fn new(local: &Local, with_halo: bool, drawing: Drawing) -> Draws {
+        let Drawing { fanouts, seed, redraw, loops, absence, relational, relations } = drawing;
         let edges = merged(local, with_halo, loops);
         let (weighted, related) = (edges.data.weights.is_some(), edges.data.relations.is_some());
         let neighbourhoods = Neighbourhoods::new(edges, Some(local.ids.clone()));
@@ -114,7 +126,7 @@ impl Draws {
         let names = (self.absence == Absence::Skipped).then(|| ranks(&ids));
         sampled.hops.iter_mut().for_each(|hop| self.weigh(hop));
         let (nodes, ids, blocks, halo) = if self.keeps_halo_apart {
-            self.apart(&sampled, known, (ids, names))
+            self.apart(&sampled, known, ids, names)
         } else {
             let hops = sampled.hops.into_iter().enumerate();
             let blocks = hops.map(|(layer, hop)| {
@@ -139,7 +151,8 @@ impl Draws {
         &self,
         sampled: &Sampled,
         known: &Known,
-        (ids, names): (Vec<u64>, Option<Vec<u32>>),
+        ids: Vec<u64>,
+        names: Option<Vec<u32>>,
     ) -> (Vec<u32>, Vec<u64>, Vec<Block>, Option<BatchHalo>) {
         let sides = Sides::new(&sampled.nodes, |node| known.is_foreign(node));
         let ([nodes, others], [ids, halo_ids]) = (sides.split(&sampled.nodes), sides.split(&ids));
@@ -269,8 +282,10 @@ impl Elsewhere {
     /// Adds what was drawn for a node; edges are appended by `edges`.
     pub fn tell<E>(
         &mut self,
-        (layer, node): (usize, u32),
-        (degree, loop_data): (u32, (f32, u16)),
+        layer: usize,
+        node: u32,
+        degree: u32,
+        loop_data: (f32, u16),
         edges: impl FnOnce(&mut Drawn) -> Result<(), E>,
     ) -> Result<(), E> {
         let start = self.edges.sources.len();

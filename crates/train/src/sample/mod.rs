@@ -19,7 +19,7 @@ mod rows;
 mod varint;
 mod window;
 
-pub use draws::{Draws, own_edges};
+pub use draws::{Drawing, Draws, own_edges};
 pub use job::{Drawn, Job};
 pub use known::Known;
 pub use left_out::LeftOut;

@@ -15,6 +15,16 @@ use super::varint::{Reader, put, put_ids};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 
+/// For which layer who asks whom.
+#[derive(Clone, Copy)]
+struct Asking {
+    layer: usize,
+    /// This worker's number.
+    rank: Rank,
+    /// How many workers there are.
+    size: usize,
+}
+
 /// Own nodes of each batch that a peer asks for, by row.
 type Asked = Vec<Vec<u32>>;
 
@@ -64,12 +74,13 @@ pub(super) fn ask_draws(
     transport: &mut dyn Transport,
     draws: &Draws,
     known: &mut Known,
-    (layer, jobs): (usize, &[Job]),
+    layer: usize,
+    jobs: &[Job],
     batches: &[Sampled],
     elsewhere: &mut [Elsewhere],
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
-    let wanted = foreign(known, size, batches);
+    let (asking, wanted) = (Asking { layer, rank, size }, foreign(known, size, batches));
     let steps = [Step::DrawQuestions, Step::DrawAnswers];
     let [questions, answers] = steps.map(|step| step.of_exchange(jobs[0].round, layer));
     let asked = collectives::all_to_all(transport, questions, ids_by_batch(known, &wanted))?;
@@ -77,19 +88,19 @@ pub(super) fn ask_draws(
     for peer in rank.others(size) {
         let asked = asked_rows(known, jobs.len(), &asked[peer.index()]);
         let asked = asked.map_err(|error| error.from_peer(rank, peer, questions))?;
-        answered[peer.index()] = answer(draws, (known, rank), (layer, jobs), &asked);
+        answered[peer.index()] = answer(draws, known, asking, jobs, &asked);
     }
     let told = collectives::all_to_all(transport, answers, answered)?;
     for peer in rank.others(size) {
         let wanted = &wanted[peer.index()];
-        take(draws, known, (layer, rank, size), &told[peer.index()], wanted, elsewhere)
+        take(draws, known, asking, &told[peer.index()], wanted, elsewhere)
             .map_err(|error| error.from_peer(rank, peer, answers))?;
     }
     Ok(())
 }
 
 /// What own nodes draw, as it is told.
-fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, jobs): (usize, &[Job]), asked: &Asked) -> Vec<u8> {
+fn answer(draws: &Draws, known: &Known, asking: Asking, jobs: &[Job], asked: &Asked) -> Vec<u8> {
     let [weighted, related] = draws.columns();
     let (mut bytes, mut drawn) = (Vec::new(), Drawn::new(weighted, related));
     for (job, rows) in jobs.iter().zip(asked) {
@@ -98,7 +109,7 @@ fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, jobs): (usize, &
             drawn.sources.clear();
             drawn.weights.iter_mut().for_each(Vec::clear);
             drawn.relations.iter_mut().for_each(Vec::clear);
-            let degree = lists.append(layer, row, &mut drawn);
+            let degree = lists.append(asking.layer, row, &mut drawn);
             put(&mut bytes, degree.into());
             if (weighted || related) && draws.has_loops() {
                 let (weight, relation) = lists.loop_data(row);
@@ -108,7 +119,7 @@ fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, jobs): (usize, &
             let ids = drawn.sources.iter().map(|&source| known.ids[source as usize]);
             put_ids(&mut bytes, ids);
             for &source in &drawn.sources {
-                let owner = if known.is_foreign(source) { known.owner(source) } else { rank };
+                let owner = if known.is_foreign(source) { known.owner(source) } else { asking.rank };
                 put(&mut bytes, owner.0.into());
             }
             drawn.weights.iter().flatten().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
@@ -122,11 +133,12 @@ fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, jobs): (usize, &
 fn take(
     draws: &Draws,
     known: &mut Known,
-    (layer, rank, size): (usize, Rank, usize),
+    asking: Asking,
     bytes: &[u8],
     wanted: &[Vec<u32>],
     elsewhere: &mut [Elsewhere],
 ) -> std::result::Result<(), WireError> {
+    let Asking { layer, rank, size } = asking;
     let ([weighted, related], mut reader) = (draws.columns(), Reader::new(bytes));
     let (fanout, last_relation) = (draws.fanout(layer), draws.relations().saturating_sub(1));
     for (nodes, elsewhere) in wanted.iter().zip(elsewhere) {
@@ -136,7 +148,7 @@ fn take(
                 true => (reader.float()?, reader.at_most(last_relation.into())? as u16),
                 false => (1.0, 0),
             };
-            elsewhere.tell((layer, node), (degree, loop_data), |into| {
+            elsewhere.tell(layer, node, degree, loop_data, |into| {
                 let ids = reader.ids()?;
                 let drawn = fanout.map_or(degree as usize, |fanout| fanout.min(degree as usize));
                 if ids.len() != drawn {
@@ -223,7 +235,8 @@ pub(super) fn ask_degrees(
 pub(super) fn ask_rows(
     transport: &mut dyn Transport,
     known: &mut Known,
-    (round, batches): (u32, usize),
+    round: u32,
+    batches: usize,
     wanted: &[Vec<Vec<u32>>],
 ) -> Result<Vec<Asked>> {
     let (rank, size) = (transport.rank(), transport.size());

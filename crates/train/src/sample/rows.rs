@@ -123,13 +123,13 @@ impl RemoteRows {
             match x {
                 Operand::Dense(matrix) => {
                     let rows = RowsRef { data: matrix.data(), columns: self.columns, rows: RowSet::Indices(rows) };
-                    halo.send_rows(transport, (tag, peer), rows)?;
+                    halo.send_rows(transport, tag, peer, rows)?;
                 }
                 Operand::Sparse(sparse) => {
                     let dense = dense(sparse, rows);
                     let all = RowSet::Range(0..dense.rows());
                     let rows = RowsRef { data: dense.data(), columns: self.columns, rows: all };
-                    halo.send_rows(transport, (tag, peer), rows)?;
+                    halo.send_rows(transport, tag, peer, rows)?;
                 }
             }
         }
@@ -156,7 +156,7 @@ impl RemoteRows {
             let rows = RowSet::Range(start..start + nodes.len());
             let into = RowsMut { data: self.here.data_mut(), columns, rows };
             let Worker { halo, transport, .. } = worker;
-            halo.receive_rows(transport, (tag, peer), into)?;
+            halo.receive_rows(transport, tag, peer, into)?;
             for (&node, place) in nodes.iter().zip(start..) {
                 self.here_at[node as usize] = place as u32;
                 self.here_nodes.push(node);

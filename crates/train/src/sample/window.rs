@@ -113,12 +113,12 @@ impl Window {
                     own_rows: self.known.own_rows(),
                     first: layers - depth,
                 };
-                self.ahead.sample(&lists, (&mut sampler, &job.seeds, depth), sampled);
+                self.ahead.sample(&lists, &mut sampler, &job.seeds, depth, sampled);
             }
             if depth < layers {
                 let (draws, known) = (self.draws.clone(), Arc::make_mut(&mut self.known));
-                let at = (layers - depth - 1, &*jobs);
-                ask_draws(&mut worker.transport, &draws, known, at, &sampled, &mut elsewhere)?;
+                let layer = layers - depth - 1;
+                ask_draws(&mut worker.transport, &draws, known, layer, jobs, &sampled, &mut elsewhere)?;
             }
         }
         if worker.plan.leaves_out_targets() {
@@ -149,7 +149,7 @@ impl Window {
         }
         let by_id = |nodes: &mut Vec<u32>| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]);
         wanted.iter_mut().flatten().for_each(by_id);
-        let mut sends = ask_rows(&mut worker.transport, known, (jobs[0].round, jobs.len()), &wanted)?;
+        let mut sends = ask_rows(&mut worker.transport, known, jobs[0].round, jobs.len(), &wanted)?;
         // Nothing is sent to oneself, nor asked for.
         let pick = |of: &mut [Vec<Vec<u32>>], at: usize| {
             of.iter_mut().map(|of_peer| of_peer.get_mut(at).map(std::mem::take).unwrap_or_default()).collect()

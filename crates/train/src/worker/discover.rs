@@ -73,20 +73,20 @@ pub(super) fn ask(
     let mut known = Known { asked_by: vec![Vec::new(); size], owned_by: vec![Vec::new(); size] };
     let mut answered = vec![Vec::new(); size];
     for peer in rank.others(size) {
-        let asked = ids_of((rank, peer), questions, &asked[peer.index()])?;
+        let asked = ids_of(rank, peer, questions, &asked[peer.index()])?;
         known.asked_by[peer.index()] = answer(&asked);
         answered[peer.index()] = encode_ids(&known.asked_by[peer.index()]);
     }
     for (peer, bytes) in collectives::all_to_all(transport, answers.tag(round), answered)?.iter().enumerate() {
         if peer != rank.index() {
-            known.owned_by[peer] = ids_of((rank, Rank(peer as u32)), answers, bytes)?;
+            known.owned_by[peer] = ids_of(rank, Rank(peer as u32), answers, bytes)?;
         }
     }
     Ok(known)
 }
 
 /// The ids that came from a peer.
-fn ids_of((rank, peer): (Rank, Rank), step: Step, bytes: &[u8]) -> Result<Vec<u64>> {
+fn ids_of(rank: Rank, peer: Rank, step: Step, bytes: &[u8]) -> Result<Vec<u64>> {
     let malformed = |error| WireError::malformed(format!("ids of another form ({error})"));
     decode_ids(bytes, bytes.len()).map_err(|error| malformed(error).from_peer(rank, peer, step.tag(0)).into())
 }

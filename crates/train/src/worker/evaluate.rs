@@ -133,7 +133,8 @@ impl Evaluator {
     /// If another worker does not answer, or sends something else.
     pub fn evaluate(
         &self,
-        (transport, compute): (&mut dyn Transport, &Compute),
+        transport: &mut dyn Transport,
+        compute: &Compute,
         local: &Local,
         logits: &Matrix,
         round: u32,

@@ -112,10 +112,12 @@ impl Judged<'_> {
     /// of each as well: an edge, and a pair of a pool, is of its target's part, as where parts have a worker each.
     pub fn judge(
         &self,
-        (compute, scorer): (&mut Compute, &mut PairScorer),
+        compute: &mut Compute,
+        scorer: &mut PairScorer,
         scoring: Scoring<'_>,
         row: impl Fn(u64) -> u32,
-        (local, tells): (&Local, bool),
+        local: &Local,
+        tells: bool,
     ) -> Judgements {
         let owners = if tells { local.owners() } else { &[] };
         let owner = |target: u64| match owners {
@@ -147,14 +149,14 @@ impl Judged<'_> {
                 let mut scores = Vec::with_capacity(pairs.len());
                 scorer.scores(compute, scoring, &pairs, |_, some| scores.extend_from_slice(some));
                 for (ends, (is_pooled, owner)) in begins.windows(2).zip(pooled) {
-                    let (scores, how) = (&scores[ends[0]..ends[1]], (given.is_some(), is_pooled));
-                    judgement.add(scores, how);
-                    owner.into_iter().for_each(|part| parts[part][split].add(scores, how));
+                    let (scores, is_given) = (&scores[ends[0]..ends[1]], given.is_some());
+                    judgement.add(scores, is_given, is_pooled);
+                    owner.into_iter().for_each(|part| parts[part][split].add(scores, is_given, is_pooled));
                 }
             }
             if let Some(pool) = self.pool(split) {
                 let mut targets = pool.targets.iter();
-                self.score_pool(pool, (compute, scorer), scoring, &row, |some| {
+                self.score_pool(pool, compute, scorer, scoring, &row, |some| {
                     judgement.add_to_pool(some);
                     for (score, part) in some.iter().zip(targets.by_ref().map(|&target| owner(target))) {
                         part.into_iter().for_each(|part| parts[part][split].add_to_pool(&[*score]));
@@ -170,7 +172,8 @@ impl Judged<'_> {
     fn score_pool(
         &self,
         pool: &GivenPairs<u64>,
-        (compute, scorer): (&mut Compute, &mut PairScorer),
+        compute: &mut Compute,
+        scorer: &mut PairScorer,
         scoring: Scoring<'_>,
         row: impl Fn(u64) -> u32,
         mut each: impl FnMut(&[f32]),

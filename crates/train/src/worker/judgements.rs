@@ -60,7 +60,7 @@ impl Judgement {
     /// An edge's score, then those of its pairs that are none: all of them belong to the pool where they are given, and
     /// the first where they are drawn. An edge without any is ranked in a pool, or has no rank. Hits@K count against
     /// the pairs of edges that are pooled.
-    pub fn add(&mut self, scores: &[f32], (is_given, is_pooled): (bool, bool)) {
+    pub fn add(&mut self, scores: &[f32], is_given: bool, is_pooled: bool) {
         let Some((&edge, others)) = scores.split_first() else { return };
         if !others.is_empty() {
             self.ranks.push(rank(edge, others));
@@ -213,6 +213,15 @@ impl<'a> Sums<'a> {
     }
 }
 
+/// What is measured of links.
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    /// How links are learned and judged.
+    pub links: &'a LinkPlan,
+    /// The figures that are asked for.
+    pub metrics: &'a [Metric],
+}
+
 impl Judgements {
     pub(super) fn new(
         (of, parts): ([Judgement; SPLITS], Vec<[Judgement; SPLITS]>),
@@ -249,10 +258,13 @@ impl Judgements {
     pub fn figures(
         mut self,
         transport: &mut dyn Transport,
-        (links, metrics): (&LinkPlan, &[Metric]),
+        measured: Measured<'_>,
         left: [Left; SPLITS],
-        (round, count, tells): (u32, u64, bool),
+        round: u32,
+        count: u64,
+        tells: bool,
     ) -> Result<Evaluated> {
+        let Measured { links, metrics } = measured;
         let tops = Tops::of(metrics);
         self.rank_in_pools(transport, metrics, round)?;
         let all = &self.of;
@@ -324,7 +336,8 @@ impl Judgements {
     }
 
     /// Enters no less than what it sends of single scores: of pairs, to rank edges among, and for exact areas of both.
-    pub fn forecast_scores((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+    pub fn forecast_scores(measured: Measured<'_>, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let Measured { links, metrics } = measured;
         let has_ranks = metrics.iter().any(|metric| metric.is_of_ranks());
         if let (RankedAmong::Given(all), true) = (links.ranked_among, has_ranks) {
             let pools = all.iter().zip(shapes.given_pairs).filter(|(all, _)| all.each == 0);

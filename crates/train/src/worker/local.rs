@@ -49,6 +49,24 @@ pub struct Local {
     pub classes: usize,
 }
 
+/// Own rows, before anything is known of their edges.
+struct OwnRows {
+    ids: Vec<u64>,
+    masks: [Vec<bool>; 3],
+    labels: Labels,
+    columns: usize,
+    classes: usize,
+}
+
+/// The edges that end at own rows.
+struct EndingHere<'a> {
+    topology: Topology,
+    /// What is left out of each row's degree; of none where it is empty.
+    left_out: &'a [f32],
+    /// Whether they are told apart by their relations.
+    relational: bool,
+}
+
 impl Local {
     /// Takes a part over; the features come apart, because the first stage consumes them.
     /// Its edges are told apart by their relations where the layers are `relational`.
@@ -61,24 +79,20 @@ impl Local {
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
         let x = operand(part.features, rows, columns);
-        let edges = (topology, part.left_out.as_slice(), relational);
-        (Local::with_edges(part.nodes, edges, masks, part.labels, [columns, classes]), x)
+        let edges = EndingHere { topology, left_out: &part.left_out, relational };
+        (Local::with_edges(OwnRows { ids: part.nodes, masks, labels: part.labels, columns, classes }, edges), x)
     }
 
     /// The same rows with other edges, and degrees of these.
     pub fn over(&self, topology: Topology) -> Local {
         let (ids, masks, labels) = (self.ids.clone(), self.masks.clone(), self.labels.clone());
-        let relational = self.own.shares().is_some();
-        Local::with_edges(ids, (topology, &[], relational), masks, labels, [self.columns, self.classes])
+        let rows = OwnRows { ids, masks, labels, columns: self.columns, classes: self.classes };
+        Local::with_edges(rows, EndingHere { topology, left_out: &[], relational: self.own.shares().is_some() })
     }
 
-    fn with_edges(
-        ids: Vec<u64>,
-        (topology, left_out, relational): (Topology, &[f32], bool),
-        masks: [Vec<bool>; 3],
-        labels: Labels,
-        [columns, classes]: [usize; 2],
-    ) -> Local {
+    fn with_edges(rows: OwnRows, edges: EndingHere<'_>) -> Local {
+        let OwnRows { ids, masks, labels, columns, classes } = rows;
+        let EndingHere { topology, left_out, relational } = edges;
         let block = |sources: usize, edges: Edges<u32>| {
             let offsets = edges.offsets.into_iter().map(|offset| offset as usize).collect();
             let relations = edges.data.relations.filter(|_| relational).map(|relations| relations.of);

@@ -426,7 +426,7 @@ impl Worker {
     /// If another worker does not answer.
     pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<Evaluated> {
         let sent = self.transport.sent().total().framed;
-        self.evaluator.evaluate((&mut self.transport, &self.compute), &self.local, logits, round, sent)
+        self.evaluator.evaluate(&mut self.transport, &self.compute, &self.local, logits, round, sent)
     }
 
     /// Time spent waiting and coding so far.

@@ -141,7 +141,7 @@ pub fn gather(transport: &mut dyn Transport, shape: Shape, known: Option<&mut Kn
 }
 
 /// Enters what [`gather`] sends.
-pub fn forecast((rank, size): (Rank, usize), shape: Option<Shape>, round: u32, ledger: &mut Ledger) {
+pub fn forecast(rank: Rank, size: usize, shape: Option<Shape>, round: u32, ledger: &mut Ledger) {
     if let Some(shape) = shape.filter(|_| rank != Rank(0) && size > 1) {
         ledger.record(tag(round), Rank(0), shape.bytes());
     }

@@ -299,7 +299,7 @@ fn rows_on_the_slower_link_get_the_narrower_codes() {
     assert!(sum(&found.bits[0]) > sum(&found.bits[1]), "{:?}", found.bits);
     for uniform in [2, 4, 8] {
         let (.., objective) =
-            evaluate(&channels, 2, (0.5, &Menu::default()), &[vec![uniform; ROWS], vec![uniform; ROWS]]);
+            evaluate(&channels, 2, 0.5, &Menu::default(), &[vec![uniform; ROWS], vec![uniform; ROWS]]);
         assert!(found.objective <= objective + 1e-12, "{} against {objective} with {uniform} bits", found.objective);
     }
 }

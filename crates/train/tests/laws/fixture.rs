@@ -149,7 +149,7 @@ pub fn config(keys: &[&str]) -> Config {
 /// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn
 /// from.
 pub fn parts(config: &Config, dataset: &Dataset, count: u32) -> Vec<Part> {
-    let mut assignment = assign(&Members::default(), config, (dataset, Some(0)), count).expect("a partition");
+    let mut assignment = assign(&Members::default(), config, dataset, Some(0), count).expect("a partition");
     if config.partition.method == "random" && count > 2 {
         for (part, role) in assignment.iter_mut().zip(&dataset.splits[0].roles) {
             if *part == count - 1 && role & (Split::TRAIN | Split::VAL) != 0 {

@@ -104,8 +104,8 @@ fn numbers_of_tables_are_standardised_before_they_are_rounded_and_new_ones_by_th
     let out = place.path().join("run");
     try_run(&config(&["train.epochs=1"]), &tables.dataset, 1, into_folder(&out)).expect("a run");
     let card = weights::read_of_run(&out).expect("a model").card;
-    let here = (&Members::default(), &config(&[]));
-    let mut new = open_other(here, (&edges, &options), &card, (None, None)).expect("new data");
+    let (members, plain) = (Members::default(), config(&[]));
+    let mut new = open_other(&members, &plain, &edges, &options, &card, None, None).expect("new data");
     assert_eq!(new.take(0).expect("one part").features, tables.dataset.features);
 }
 
@@ -206,8 +206,8 @@ fn numbers_of_ogb_and_of_sparse_rows_are_standardised_before_they_are_rounded_an
         let out = place.path().join(format!("run of {}", prepared.name));
         try_run(&config(&["train.epochs=1"]), &prepared, 1, into_folder(&out)).expect("a run");
         let card = weights::read_of_run(&out).expect("a model").card;
-        let (here, options) = ((&Members::default(), &config(&[])), ReadOptions::default());
-        let mut new = open_other(here, (path, &options), &card, (None, None)).expect("new data");
+        let (members, plain, options) = (Members::default(), config(&[]), ReadOptions::default());
+        let mut new = open_other(&members, &plain, path, &options, &card, None, None).expect("new data");
         assert_eq!(new.take(0).expect("one part").features, prepared.features);
     }
 }

@@ -135,7 +135,7 @@ fn measured(arguments: &Epoch, output: &Output) -> Result<Measured> {
     let began = std::time::Instant::now();
     let waiting = output.begins("generating the graph");
     let dataset = arguments.graph.generate(arguments.features, arguments.classes)?;
-    let assignment = assign(&members, &config, (&dataset, Some(0)), arguments.workers)?;
+    let assignment = assign(&members, &config, &dataset, Some(0), arguments.workers)?;
     let parts = cut(&dataset, Some(0), &assignment, arguments.workers)?;
     waiting.end();
     drop((dataset, assignment));

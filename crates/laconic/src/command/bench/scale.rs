@@ -290,7 +290,7 @@ fn row(
     let read_seconds = began.elapsed().as_secs_f64();
     let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.edges());
     let began = Instant::now();
-    let assignment = assign(&Members::default(), config, (&dataset, Some(0)), arguments.workers)?;
+    let assignment = assign(&Members::default(), config, &dataset, Some(0), arguments.workers)?;
     let parts = cut(&dataset, Some(0), &assignment, arguments.workers)?;
     let cut_seconds = began.elapsed().as_secs_f64();
     drop((dataset, assignment));

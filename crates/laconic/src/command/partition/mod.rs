@@ -153,7 +153,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let Prepared { dataset, split, roles, .. } = args.read(&config, output)?;
     let nodes = dataset.graph.nodes();
     let waiting = output.begins(format_args!("assigning {nodes} nodes to parts"));
-    let assigned = assigned(&Members::default(), &config, (&dataset, split), None)
+    let assigned = assigned(&Members::default(), &config, &dataset, split, None)
         .with_context(|| args.data.display().to_string())?;
     waiting.end();
     assigned.notes.iter().for_each(|note| output.say(format_args!("note: {note}")));

@@ -117,7 +117,7 @@ fn with_nodes(
     }
     let waiting = output.begins(format_args!("reading the nodes of {}", args.data.display()));
     let Some((mut tables, roles)) = TableOfNodes::open(path, &config.data.read_options())? else { return Ok(None) };
-    let Prepared { dataset, split, roles, notes } = prepared_of((tables.take_nodes(), roles), &config.data)?;
+    let Prepared { dataset, split, roles, notes } = prepared_of(tables.take_nodes(), roles, &config.data)?;
     waiting.end();
     let notes = roles.notes().chain(notes).chain(one_hot(&dataset.labels));
     notes.for_each(|note| output.say(format_args!("note: {note}")));

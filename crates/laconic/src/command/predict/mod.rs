@@ -288,7 +288,7 @@ impl Predict {
         // Columns are called as the run's were where nothing else is said; the model knows which become features.
         let own = DataConfig { features_columns: Vec::new(), ignore: Vec::new(), ..config.data.clone() };
         let options = self.reading.over(own).read_options();
-        Ok(open_other((&Members::default(), config), (path, &options), card, (self.workers, self.part))?)
+        Ok(open_other(&Members::default(), config, path, &options, card, self.workers, self.part)?)
     }
 }
 

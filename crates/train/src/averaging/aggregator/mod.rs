@@ -51,12 +51,7 @@ pub struct Aggregator {
 impl Aggregator {
     /// An aggregator that goes on from this, or begins; trainers begin with the model `initial`, and all models travel
     /// as changes or as they are.
-    pub fn new(
-        terms: Terms,
-        reached: &Reached,
-        (changes, initial): (Option<Changes>, Model),
-        now: Duration,
-    ) -> Aggregator {
+    pub fn new(terms: Terms, reached: &Reached, changes: Option<Changes>, initial: Model, now: Duration) -> Aggregator {
         let (trainers, kept) = (terms.trainers, reached.kept.as_ref());
         let of =
             |steps: Option<&Vec<u64>>, trainer: usize| steps.and_then(|all| all.get(trainer)).copied().unwrap_or(0);
@@ -163,8 +158,7 @@ impl Aggregator {
                     return;
                 }
                 // Who has said what is no change of a model, or no numbers, says nothing that could be waited for.
-                let mean = (self.number, self.model.as_ref());
-                let model = self.replicas.read(trainer, mean, model);
+                let model = self.replicas.read(trainer, self.number, self.model.as_ref(), model);
                 let Some(model) = model.filter(|model| check_numbers(model, number, "a model for").is_ok()) else {
                     return self.lose(now, trainer, actions);
                 };

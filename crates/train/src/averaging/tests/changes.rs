@@ -158,8 +158,7 @@ fn whoever_takes_up_a_mean_takes_up_the_one_that_was_kept_whatever_fails() {
 fn who_comes_while_a_mean_is_corrected_gets_the_corrected_one() {
     let terms = Terms { corrections: 2, ..terms(3, Pace::Steps(4), Pace::Steps(80)) };
     let initial: Model = [0.0f32; 2].as_slice().into();
-    let models = (quarters(true)(Rank(0)), initial);
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), models, Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), quarters(true)(Rank(0)), initial, Duration::ZERO);
     let came = |trainer| Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 4, rows: 1.0 });
     (0..3).for_each(|trainer| drop(aggregator.on(SECOND, came(trainer))));
     drop(aggregator.on(SECOND, Event::Lost(2)));
@@ -184,9 +183,8 @@ fn who_comes_while_a_mean_is_corrected_gets_the_corrected_one() {
 #[test]
 fn who_stops_a_run_that_owes_a_verdict_has_it_judged() {
     let kept = walk(terms(3, Pace::Steps(4), Pace::Steps(12)), &conditions(&[1.0; 3]), None).1.kept[1].1.clone();
-    let models = (None, kept.mean.model.clone());
     let terms = terms(3, Pace::Steps(4), Pace::Steps(12));
-    let mut aggregator = Aggregator::new(terms, &reached(&kept, true), models, Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &reached(&kept, true), None, kept.mean.model.clone(), Duration::ZERO);
     let actions = aggregator.on(SECOND, Event::Stopped);
     assert!(actions.contains(&Action::Judge(2, kept.mean.model.clone())), "{actions:?}");
     assert!(!actions.contains(&Action::Finish(Ending::Stopped)), "the verdict is waited for");
@@ -197,8 +195,7 @@ fn who_stops_a_run_that_owes_a_verdict_has_it_judged() {
 fn what_is_no_change_loses_its_trainer_and_nobody_else() {
     let terms = terms(3, Pace::Steps(4), Pace::Steps(8));
     let initial: Model = [0.0f32; 2].as_slice().into();
-    let mut aggregator =
-        Aggregator::new(terms, &Reached::default(), (quarters(true)(Rank(0)), initial), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), quarters(true)(Rank(0)), initial, Duration::ZERO);
     let came = |trainer| Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 4, rows: 1.0 });
     (0..3).for_each(|trainer| drop(aggregator.on(SECOND, came(trainer))));
     let answer = |trainer, bytes: &[u8]| {
@@ -218,7 +215,7 @@ fn what_is_no_change_loses_its_trainer_and_nobody_else() {
 fn who_answers_while_everybody_is_dismissed_is_not_told_the_end_twice() {
     let terms = Terms { patience: 1, ..terms(2, Pace::Steps(4), Pace::Steps(40)) };
     let initial: Model = [0.0f32; 2].as_slice().into();
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, initial.clone()), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), None, initial.clone(), Duration::ZERO);
     let answer = |number| FromTrainer::Model { number, steps: 4, loss: 0.0, model: Sent::Whole(initial.clone()) };
     for trainer in [0, 1] {
         aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 1, rows: 1.0 }));

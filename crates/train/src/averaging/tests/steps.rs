@@ -13,7 +13,8 @@ fn who_comes_back_goes_on_behind_its_steps_that_entered_means() {
     let mut learners: Vec<Walker> = targets(3).into_iter().map(walker).collect();
     let (mut judge, mut log) = (Distance { to: vec![0.0; 2] }, Log::default());
     let from = Reached { entered: vec![70, 80], ..Reached::default() };
-    run(terms, &conditions, &mut learners, &mut judge, (&from, false), &|_| None, &mut log).unwrap();
+    run(terms, &conditions, &mut learners, &mut judge, Start { reached: &from, hands_on: false }, &|_| None, &mut log)
+        .unwrap();
     assert_eq!(learners[0].lives, 1);
     for (trainer, learner) in learners.iter().enumerate() {
         for (number, taken) in &learner.behind {
@@ -38,7 +39,16 @@ fn a_run_that_goes_on_tells_trainers_the_steps_of_its_last_mean() {
     let (_, kept) = &log.kept[2];
     let mut learners: Vec<Walker> = targets(3).into_iter().map(walker).collect();
     let (mut judge, from) = (Distance { to: vec![0.0; 2] }, reached(kept, false));
-    run(terms, &conditions, &mut learners, &mut judge, (&from, false), &|_| None, &mut Log::default()).unwrap();
+    run(
+        terms,
+        &conditions,
+        &mut learners,
+        &mut judge,
+        Start { reached: &from, hands_on: false },
+        &|_| None,
+        &mut Log::default(),
+    )
+    .unwrap();
     for learner in &learners {
         let told: Vec<_> = learner.behind.iter().map(|(number, taken)| (*number, taken.here)).collect();
         assert_eq!(told, [(3, 12), (4, 16)]);

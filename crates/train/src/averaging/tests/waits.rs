@@ -119,7 +119,15 @@ fn a_model_that_is_no_number_enters_no_mean() {
         let (mut judge, mut log) = (Distance { to: vec![0.0; 2] }, Log::default());
         let (terms, start) = (terms(trainers, Pace::Steps(4), Pace::Steps(20)), Reached::default());
         let weather = conditions(&vec![1.0; trainers]);
-        let played = run(terms, &weather, &mut learners, &mut judge, (&start, false), &|_| None, &mut log);
+        let played = run(
+            terms,
+            &weather,
+            &mut learners,
+            &mut judge,
+            Start { reached: &start, hands_on: false },
+            &|_| None,
+            &mut log,
+        );
         (played, log)
     };
     let (played, log) = run_with(1, 3);
@@ -132,7 +140,7 @@ fn a_model_that_is_no_number_enters_no_mean() {
     // The same from one that does not look at itself.
     let terms = terms(2, Pace::Steps(4), Pace::Steps(20));
     let initial: Model = vec![0.0; 2].into();
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, initial), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), None, initial, Duration::ZERO);
     let came = || FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 };
     aggregator.on(SECOND, Event::Heard(0, came()));
     aggregator.on(SECOND, Event::Heard(1, came()));
@@ -151,7 +159,7 @@ fn a_model_that_is_no_number_enters_no_mean() {
 #[test]
 fn an_end_that_is_wanted_between_two_means_by_steps_leaves_the_last_whole_one() {
     let terms = terms(3, Pace::Steps(1000), Pace::Steps(5000));
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), None, vec![0.0; 2].into(), Duration::ZERO);
     for trainer in 0..3 {
         aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 }));
     }
@@ -171,7 +179,7 @@ fn an_end_that_is_wanted_between_two_means_by_steps_leaves_the_last_whole_one() 
 #[test]
 fn who_has_fallen_silent_is_not_waited_for_when_the_run_ends() {
     let terms = terms(3, Pace::Steps(10), Pace::Steps(20));
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), None, vec![0.0; 2].into(), Duration::ZERO);
     for trainer in 0..3 {
         aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 }));
     }
@@ -199,7 +207,7 @@ fn who_has_fallen_silent_is_not_waited_for_when_the_run_ends() {
 #[test]
 fn a_mean_that_has_its_quorum_when_patience_runs_out_is_the_last() {
     let terms = Terms { patience: 1, ..terms(3, Pace::Steps(10), Pace::Steps(5000)) };
-    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), None, vec![0.0; 2].into(), Duration::ZERO);
     for trainer in 0..3 {
         aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 }));
     }

@@ -16,7 +16,7 @@ use crate::pass::inputs::{Inputs, Neighbours};
 use crate::pass::network::Pass;
 use crate::pass::walk::Walk;
 use crate::plan::batching::Batching;
-use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, gather_sparse};
+use crate::sample::{Drawing, Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, gather_sparse};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
@@ -89,14 +89,16 @@ impl SampledBatches {
         let absence =
             stage.network.units().iter().map(|unit| &unit.layer).find(|layer| layer.facts().message_width > 0);
         let absence = absence.map_or(laconic_nn::Absence::Scaled, |layer| layer.facts().absence);
-        let seed = plan.config.train.seed;
-        let draws = Draws::new(
-            local,
-            fetches || has_copies,
-            plan.fanouts(stage),
-            (seed, batching.redraw),
-            (absence, plan.self_loops, (plan.layer.is_relational, plan.relations)),
-        );
+        let drawing = Drawing {
+            fanouts: plan.fanouts(stage),
+            seed: plan.config.train.seed,
+            redraw: batching.redraw,
+            loops: plan.self_loops,
+            absence,
+            relational: plan.layer.is_relational,
+            relations: plan.relations,
+        };
+        let draws = Draws::new(local, fetches || has_copies, drawing);
         // Frozen inputs have no gradient, and need none to be folded where messages have no parameters.
         let first = stage.first().facts();
         let ends = first.message_width > 0 && !first.message_has_parameters;
@@ -143,10 +145,12 @@ impl SampledBatches {
     fn read_inputs(
         &mut self,
         worker: &Worker,
-        (network, context): (&Network, PassContext),
-        Inputs { x, neighbours, presence }: &Inputs,
-        Drawn { nodes, batch, .. }: &mut Drawn,
+        network: &Network,
+        context: PassContext,
+        inputs: &Inputs,
+        drawn: &mut Drawn,
     ) {
+        let (Inputs { x, neighbours, presence }, Drawn { nodes, batch, .. }) = (inputs, drawn);
         let (own, dropout) = (self.window.known().own_rows(), input_dropout(network, context));
         let foreign = |node: u32| self.remote.as_ref().map_or(&[][..], |remote| remote.row(node));
         batch.inputs = Some(match x {
@@ -234,7 +238,7 @@ impl Batches for SampledBatches {
             return Ok(0.0);
         }
         let Training { network, p, inputs, task, context, scale, .. } = training;
-        self.read_inputs(worker, (network, context), inputs, &mut drawn);
+        self.read_inputs(worker, network, context, inputs, &mut drawn);
         let batch = &drawn.batch;
         let Worker { compute, stale, .. } = &mut *worker;
         self.pass.forward(&mut BatchWalk { compute, network, p, batch, stale: stale.as_ref(), context });

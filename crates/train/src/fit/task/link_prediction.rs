@@ -23,7 +23,7 @@ use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
 use crate::worker::evaluate::Evaluated;
 use crate::worker::judged::Judged;
-use crate::worker::judgements::Judgements;
+use crate::worker::judgements::{Judgements, Measured};
 use crate::worker::left::Left;
 
 /// Which nodes have an edge between them, from an embedding of each.
@@ -49,15 +49,18 @@ impl LinkPrediction {
         len - own..len
     }
 
-    /// The loss of pairs of these rows: sets the gradients by own rows, and by others', and adds to `g`.
+    /// The loss of pairs of these rows, with what edges weigh and what the loss of a pair is multiplied by: sets the
+    /// gradients by own rows, and by others', and adds to `g`.
     fn learn(
         &mut self,
         compute: &mut Compute,
-        (pairs, how): (&Pairs, (f32, f32)),
+        learned: (&Pairs, (f32, f32)),
         p: &[f32],
-        (outputs, gradient): (&Matrix, &mut Matrix),
+        outputs: &Matrix,
+        gradient: &mut Matrix,
         g: &mut [f32],
     ) -> f64 {
+        let (pairs, how) = learned;
         let tail = self.tail(p.len());
         let [others, dothers] = &mut self.others;
         for (zeros, like) in [(&mut *gradient, outputs), (&mut *dothers, &*others)] {
@@ -105,7 +108,7 @@ impl Task for LinkPrediction {
         let Learning { p, round, pairs, .. } = learning;
         if let Some(pairs) = pairs {
             self.others = Default::default();
-            return Ok(self.learn(&mut worker.compute, pairs, p, (outputs, gradient), g));
+            return Ok(self.learn(&mut worker.compute, pairs, p, outputs, gradient, g));
         }
         let links = worker.links.as_ref();
         let drawn = links.map(|sets| Drawn::of(worker, &self.plan, &sets.train, round)).unwrap_or_default();
@@ -119,7 +122,7 @@ impl Task for LinkPrediction {
         let pairs = drawn.rows(ends.index());
         let how = weights(worker, pairs.counts, round)?;
         ends.fetch(worker, ends::embeddings(self.layer, round, Direction::Forward), outputs, &mut self.others[0])?;
-        let value = self.learn(&mut worker.compute, (&pairs, how), p, (outputs, gradient), g);
+        let value = self.learn(&mut worker.compute, (&pairs, how), p, outputs, gradient, g);
         let back = ends::embeddings(self.layer, round, Direction::Reverse);
         ends.give_back(worker, back, &self.others[1], gradient)?;
         Ok(value)
@@ -138,10 +141,12 @@ impl Task for LinkPrediction {
         ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
         let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail], rows: [outputs, others] };
         let metrics = worker.plan.metrics.clone();
-        let (by, tells) = ((&mut worker.compute, &mut self.scorer), worker.evaluator.parts().is_some());
-        let judgements: Judgements = judged.judge(by, scoring, ends.index(), (&worker.local, tells));
+        let tells = worker.evaluator.parts().is_some();
+        let Worker { compute, local, .. } = &mut *worker;
+        let judgements: Judgements = judged.judge(compute, &mut self.scorer, scoring, ends.index(), local, tells);
         worker.links = Some(sets);
         self.judged = Some((ends, edges, left));
-        judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent, tells))
+        let measured = Measured { links: &self.plan, metrics: &metrics };
+        judgements.figures(&mut worker.transport, measured, left, round, sent, tells)
     }
 }

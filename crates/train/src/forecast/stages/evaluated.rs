@@ -68,8 +68,8 @@ impl StageForecast<'_> {
             Bounds::of(links, self.shapes).evaluation(at, book)?;
         }
         self.figures(round, book);
-        let (at, evaluator) = ((Rank(self.shapes.rank), self.shapes.workers()), self.forecast.evaluator);
-        book.note(What::PartCounts, 0, |ledger| parts::forecast(at, evaluator.parts(), round, ledger));
+        let (rank, size, shape) = (Rank(self.shapes.rank), self.shapes.workers(), self.forecast.evaluator.parts());
+        book.note(What::PartCounts, 0, |ledger| parts::forecast(rank, size, shape, round, ledger));
         Ok(())
     }
 }

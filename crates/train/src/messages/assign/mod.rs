@@ -86,7 +86,7 @@ pub fn assign(channels: &[Channel<'_>], workers: u32, lambda: f64, menu: &Menu) 
             }
         }
     }
-    let (variance, seconds, objective) = evaluate(channels, workers, (lambda, menu), &bits);
+    let (variance, seconds, objective) = evaluate(channels, workers, lambda, menu, &bits);
     Assignment { bits, variance, seconds, objective }
 }
 
@@ -94,17 +94,12 @@ pub fn assign(channels: &[Channel<'_>], workers: u32, lambda: f64, menu: &Menu) 
 ///
 /// # Panics
 /// As [`assign`] does, and if `bits` has not one width of the menu for every message.
-pub fn evaluate(
-    channels: &[Channel<'_>],
-    workers: u32,
-    (lambda, menu): (f64, &Menu),
-    bits: &[Vec<u8>],
-) -> (f64, f64, f64) {
+pub fn evaluate(channels: &[Channel<'_>], workers: u32, lambda: f64, menu: &Menu, bits: &[Vec<u8>]) -> (f64, f64, f64) {
     assert_eq!(bits.len(), channels.len(), "one list of widths for each channel");
     let scale = Scale::of(channels, workers, lambda, menu);
     let variance = channels.iter().zip(bits).map(|(channel, bits)| channel.variance(bits, menu)).sum();
     let steps = |bits: &Vec<u8>| bits.iter().map(|&bits| menu.steps(menu.place(bits))).sum();
-    let seconds = total_seconds((channels, menu), workers, |index| steps(&bits[index]));
+    let seconds = total_seconds(channels, menu, workers, |index| steps(&bits[index]));
     (variance, seconds, scale.objective(variance, seconds))
 }
 
@@ -170,7 +165,7 @@ fn rounds(channels: &[Channel<'_>], workers: u32) -> Vec<Vec<usize>> {
 }
 
 /// The slowest channel's seconds, summed over rounds, where each channel takes so many steps.
-fn total_seconds((channels, menu): (&[Channel<'_>], &Menu), workers: u32, steps: impl Fn(usize) -> usize) -> f64 {
+fn total_seconds(channels: &[Channel<'_>], menu: &Menu, workers: u32, steps: impl Fn(usize) -> usize) -> f64 {
     let seconds = |index: usize| Line::of(&channels[index], menu).seconds(steps(index));
     rounds(channels, workers)
         .iter()
@@ -193,9 +188,9 @@ impl Scale {
         let last = menu.widths().len() - 1;
         let known = |channel: &Channel<'_>| channel.beta.len() - channel.unknown();
         let least = |index: usize| channels[index].fixed_steps(menu);
-        let seconds_least = total_seconds((channels, menu), workers, least);
+        let seconds_least = total_seconds(channels, menu, workers, least);
         let most = |index: usize| least(index) + menu.steps(last) * known(&channels[index]);
-        let seconds_most = total_seconds((channels, menu), workers, most);
+        let seconds_most = total_seconds(channels, menu, workers, most);
         let weight = |weight: f64, range: f64| if range > 0.0 { weight / range } else { 0.0 };
         Scale {
             variance_least: menu.noise(last) * beta,

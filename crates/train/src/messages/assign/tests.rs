@@ -6,7 +6,7 @@ fn assign(channels: &[Channel<'_>], workers: u32, lambda: f64) -> Assignment {
 }
 
 fn evaluate(channels: &[Channel<'_>], workers: u32, lambda: f64, bits: &[Vec<u8>]) -> (f64, f64, f64) {
-    super::evaluate(channels, workers, (lambda, &Menu::default()), bits)
+    super::evaluate(channels, workers, lambda, &Menu::default(), bits)
 }
 
 /// Splitmix64, so that every case can be had again from its seed.
@@ -97,7 +97,7 @@ fn brute_force(channels: &[Channel<'_>], workers: u32, lambda: f64, menu: &Menu)
             *width = if *unknown { menu.first() } else { menu.widths()[number % menu.widths().len()] };
             number /= menu.widths().len();
         }
-        least = least.min(super::evaluate(channels, workers, (lambda, menu), &bits).2);
+        least = least.min(super::evaluate(channels, workers, lambda, menu, &bits).2);
     }
     least
 }

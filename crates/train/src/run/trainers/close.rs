@@ -118,7 +118,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
         if !run_recorder.ledgers.are_written() {
-            run_recorder.ledgers.open(out, (start, setup.parts.len() + 1))?;
+            run_recorder.ledgers.open(out, start, setup.parts.len() + 1)?;
         }
         // What is still in memory.
         run_recorder.ledgers.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
@@ -149,7 +149,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, evaluator, ..averaging });
     if let Some(out) = &setup.process.out {
         let card = Card { run: run_recorder.recorder.run().to_owned(), ..card };
-        let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);
+        let written = write_results((out, card), &mut summary, &setup.plan.stages, &trained, setup.process.resume);
         written.and_then(|()| run_recorder.write_lanes(out)).map_err(|error| run_recorder.recorder.located(error))?;
     }
     let mut summary = Some(summary);

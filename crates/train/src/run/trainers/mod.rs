@@ -212,7 +212,7 @@ fn prepare(
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
     let class_weights = weights_among(&plan, &every, &parts);
     let evaluated = Evaluated::of(&trainers, &every, &parts)?;
-    let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
+    let (own, of_epoch) = trained((&options.members, &config), every, &trainers, &parts, None)?;
     unlike_epochs(&plan, &of_epoch).iter().for_each(|note| observer.noted(note));
     let mut data = Data { parts: own, evaluated };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
@@ -226,7 +226,7 @@ fn prepare(
     let stop = StopSignal::of(interrupt);
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
-    let forecast = forecast_of(&plan, (&of_epoch, hosted), &data, opening.snapshot())?;
+    let forecast = forecast_of(&plan, &of_epoch, hosted, &data, opening.snapshot())?;
     let (plan, give_up, over) = (Arc::new(plan), StopSignal::of(abort), StopSignal::default());
     let setup = Setup {
         plan,
@@ -256,7 +256,8 @@ fn prepare(
 /// What all will send, unless something of it may not leave.
 fn forecast_of(
     plan: &Plan,
-    trainers: (&[u64], Option<usize>),
+    of_epoch: &[u64],
+    hosted: Option<usize>,
     data: &Data,
     from: Option<&Snapshot>,
 ) -> Result<TrainersForecast> {
@@ -268,7 +269,7 @@ fn forecast_of(
     };
     let global = &data.evaluated.of_aggregator().global;
     let meetings = Meetings { exchanging: &exchanging, evaluating: &evaluating, global };
-    let forecast = TrainersForecast::of(plan, trainers, &meetings, from)?;
+    let forecast = TrainersForecast::of(plan, of_epoch, hosted, &meetings, from)?;
     for (rank, leaves) in forecast.leaves.iter().enumerate() {
         if let Some((to, tag)) = denied(&plan.config, leaves)? {
             return Err(WireError::Denied { from: Rank(rank as u32), to, tag }.into());
@@ -376,11 +377,11 @@ impl Opening {
         let destination =
             Destination { rank: Rank(0), folder, claim, starts, keeps_accounts: process.keeps_accounts, heard: 0 };
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
-            continue_folder((out, plan), checkpoint, (&identity, &destination.starts))?;
+            continue_folder((out, plan), checkpoint, &identity, &destination.starts)?;
         }
         let snapshot = checkpoint.as_ref().map(|checkpoint| checkpoint.snapshot.clone());
-        let goes_on = (checkpoint, earlier.kinds);
-        let mut recorder = FolderRecorder::new(destination, plan, identity, goes_on, (observer, process.stop.clone()))?;
+        let (before, stop) = (earlier.kinds, process.stop.clone());
+        let mut recorder = FolderRecorder::new(destination, plan, identity, checkpoint, before, observer, stop)?;
         let mut by_kind = earlier.kinds.map(|count| count.framed);
         for ledger in &setup.forecast.books {
             let totals = ledger.totals_by_kind();
@@ -394,12 +395,8 @@ impl Opening {
         earlier.notes().iter().for_each(|note| watch.warned(note));
         watch.stages(&means);
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
-        let run_recorder = RunRecorder::new(
-            plan.clone(),
-            recorder,
-            (setup.parts.clone(), setup.of_epoch.clone()),
-            process.stop.clone(),
-        );
+        let run_recorder =
+            RunRecorder::new(plan.clone(), recorder, setup.parts.clone(), setup.of_epoch.clone(), process.stop.clone());
         Ok(Opened { run_recorder, card, earlier, snapshot, by_kind, start, shape })
     }
 }

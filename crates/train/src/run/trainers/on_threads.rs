@@ -25,9 +25,11 @@ use crate::run::panic::panicked;
 /// If training leaves the numbers, or somebody it waits for is gone.
 pub(super) fn live(
     setup: &Setup,
-    (place, part): (usize, Part),
+    place: usize,
+    part: Part,
     exchange: Option<Box<dyn Transport>>,
-    (transport, evaluator): (Box<dyn Transport>, Option<Evaluator>),
+    transport: Box<dyn Transport>,
+    evaluator: Option<Evaluator>,
 ) -> Result<Besides> {
     let start = evaluator.map(|own| move || own.start(setup));
     beside_evaluator(setup, place, start, || train(setup, LoneWorker::trainer(setup, part, exchange)?, transport))
@@ -97,7 +99,7 @@ pub(super) fn preside(
     let transport = Metered::new(transport).behind(setup.config.policy.door()?);
     let mut server = AggregatorServer::new(transport, setup.give_up.clone());
     if let Some(out) = &setup.process.out {
-        opened.run_recorder.ledgers.open(out, (opened.start, setup.parts.len() + 1))?;
+        opened.run_recorder.ledgers.open(out, opened.start, setup.parts.len() + 1)?;
     }
     let mut lone = judge.start(setup)?;
     let stages = setup.plan.stages.clone();
@@ -122,7 +124,7 @@ pub(super) fn preside(
         run_recorder.sent_besides = setup.exchanged_until(index);
         run_recorder.told = setup.told();
         let began = Instant::now();
-        ending = server.lead(setup, (&mut lone.worker, at, inputs), run_recorder, index + 1 < stages.len())?;
+        ending = server.lead(setup, &mut lone.worker, at, inputs, run_recorder, index + 1 < stages.len())?;
         run_recorder.spent(began.elapsed());
         server.write_down(run_recorder)?;
         if !lone.worker.has_handed() {
@@ -195,7 +197,7 @@ pub(super) fn lead(
         for ThreadTrainer { place, part, exchange, transport, evaluator } in on_threads {
             let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
             let live = move || {
-                let lived = exchange().and_then(|met| live(setup, (place, part), met, (transport, evaluator)));
+                let lived = exchange().and_then(|met| live(setup, place, part, met, transport, evaluator));
                 lived.inspect_err(|error| end_at_changed_file(setup, error))
             };
             match thread.spawn_scoped(scope, live) {

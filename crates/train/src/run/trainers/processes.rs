@@ -49,7 +49,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
         return Ok(None);
     }
     let class_weights = super::weights_among(&plan, &every, &parts);
-    let (mut data, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), Some(index))?;
+    let (mut data, of_epoch) = trained((&options.members, &config), every, &trainers, &parts, Some(index))?;
     let part = data.pop().ok_or_else(|| TrainError::config("there are more trainers than parts"))?;
     let Options { interrupt, abort, .. } = options;
     let give_up = StopSignal::of(abort.clone());
@@ -85,7 +85,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     let address = Address { rank: index as u32 + 1, ..address.clone() };
     let mut arm = StarTransport::arm(&address, &patience(&setup), setup.config.deadline())?;
     arm.add_interrupt(abort);
-    live(&setup, (index, part), exchange, (Box::new(arm), None))?;
+    live(&setup, index, part, exchange, Box::new(arm), None)?;
     Ok(None)
 }
 

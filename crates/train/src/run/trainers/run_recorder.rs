@@ -85,7 +85,8 @@ impl RunRecorder {
     pub fn new(
         plan: Arc<Plan>,
         mut recorder: FolderRecorder,
-        (parts, of_epoch): (Vec<u32>, Vec<u64>),
+        parts: Vec<u32>,
+        of_epoch: Vec<u64>,
         stop: StopSignal,
     ) -> RunRecorder {
         let earlier = recorder.earlier();
@@ -413,8 +414,8 @@ impl Watch<Evaluated> for RunRecorder {
         let round = self.rounds_before + number;
         let found = self.unwritten.iter().find(|(report, _)| report.round == round);
         let Some(model) = found.and_then(|(_, model)| model.clone()) else { return Ok(()) };
-        let judged = (scores, Known::All(parts));
-        let is_best = keep_best(&self.plan, &mut self.progress.best, (round, &model), judged);
+        let best = &mut self.progress.best;
+        let is_best = keep_best(&self.plan, best, round, &model, scores, Known::All(parts));
         self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
         let at = self.at(now);
         self.curve.push((at, worth(&self.plan, scores)));

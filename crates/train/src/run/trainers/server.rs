@@ -232,7 +232,9 @@ impl AggregatorServer {
     pub fn lead(
         &mut self,
         setup: &Setup,
-        (worker, at, inputs): (&mut Worker, StageRun<'_>, StageInputs),
+        worker: &mut Worker,
+        at: StageRun<'_>,
+        inputs: StageInputs,
         run_recorder: &mut RunRecorder,
         hands_on: bool,
     ) -> Result<Ending> {
@@ -310,7 +312,7 @@ impl Leading<'_> {
         // Of a run that begins it is the initial model.
         let model: Model = self.run_recorder.progress.parameters.as_slice().into();
         let form = Form::of(changes.as_ref(), model.len());
-        let machine = Aggregator::new(self.terms, &self.run_recorder.reached(), (changes, model), Duration::ZERO);
+        let machine = Aggregator::new(self.terms, &self.run_recorder.reached(), changes, model, Duration::ZERO);
         let mut machine = if hands_on { machine.handing_on() } else { machine };
         let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(form)).collect();
         let mut stopped = false;

@@ -11,7 +11,7 @@ use super::local_trainers::{LocalTrainers, after, meeting};
 use super::run_recorder::RunRecorder;
 use super::{Data, Opened, Setup};
 use crate::averaging::conditions::{Conditions, Fault};
-use crate::averaging::simulated::run;
+use crate::averaging::simulated::{Start, run};
 use crate::averaging::{Changes, Ending, Played};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
@@ -163,8 +163,8 @@ fn go(setup: &Setup, local_trainers: &mut LocalTrainers, opened: &mut Opened) ->
             run_recorder.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
             // That it can be made is known since the run was predicted.
             let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
-            let (terms, from) = (setup.terms(index), (&reached, hands_on));
-            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, run_recorder)?;
+            let (terms, start) = (setup.terms(index), Start { reached: &reached, hands_on });
+            let mut went = run(terms, &conditions, &mut learners, &mut judge, start, &coding, run_recorder)?;
             run_recorder.note_played(&went.lanes, &went.steps);
             run_recorder.spent(went.end);
             ending = went.ending;

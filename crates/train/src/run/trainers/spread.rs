@@ -53,11 +53,12 @@ pub(in crate::run) fn run(
     transport: Box<dyn Transport>,
     source: Source,
     options: Options,
-    (alike, threads): (usize, usize),
+    alike: usize,
+    threads: usize,
 ) -> Result<Outcome> {
     let began = Instant::now();
     let channels = Channels::new(transport);
-    let met = Met::new(config, &channels, (source, options), (alike, threads)).map_err(at_start)?;
+    let met = Met::new(config, &channels, source, options, alike, threads).map_err(at_start)?;
     let outcome = match met.opening {
         Some(_) => lead(met, &channels, began)?,
         None => follow(met, &channels)?,
@@ -80,14 +81,14 @@ struct Own {
 }
 
 impl Own {
-    fn of(members: &Members, config: &Config, source: &mut Source, (rank, size): (Rank, usize)) -> Result<Own> {
+    fn of(members: &Members, config: &Config, source: &mut Source, rank: Rank, size: usize) -> Result<Own> {
         let all = source.parts();
         let config = members.resolved(config, all)?;
         let global = source.global().cloned().unwrap_or_default();
         let plan = Plan::with(members, &config, &global)?.with_label_skew(source.label_skew());
         let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
         let parts = trainers.parts(all)?;
-        check(&trainers, &config, (parts.len(), all as usize), size)?;
+        check(&trainers, &config, parts.len(), all as usize, size)?;
         let place = rank.index().checked_sub(1);
         let part = match place {
             None => Part::without_nodes(0, size as u32, &global),
@@ -97,7 +98,7 @@ impl Own {
             None => None,
             Some(place) => {
                 let (mut own, of_epoch) =
-                    trained((members, &config), vec![part.clone()], (&trainers, &parts[place..=place]), Some(0))?;
+                    trained((members, &config), vec![part.clone()], &trainers, &parts[place..=place], Some(0))?;
                 own.pop().zip(of_epoch.first().copied())
             }
         };
@@ -114,7 +115,7 @@ impl Own {
     }
 
     /// What this process was estimated to take, of `alike` on its machine.
-    fn admit(&self, evaluated: &Part, (alike, force): (usize, bool), note: &mut dyn FnMut(&str)) -> Result<u64> {
+    fn admit(&self, evaluated: &Part, alike: usize, force: bool, note: &mut dyn FnMut(&str)) -> Result<u64> {
         let mut held = match &self.trains_on {
             None => memory::of_aggregator(&self.part, &self.plan, self.parts.len()),
             Some((part, _)) => memory::of_trainer(part, &self.plan),
@@ -130,7 +131,7 @@ impl Own {
 }
 
 /// Refuses what such a run cannot do.
-fn check(trainers: &TrainersPlan, config: &Config, (trained, all): (usize, usize), size: usize) -> Result<()> {
+fn check(trainers: &TrainersPlan, config: &Config, trained: usize, all: usize, size: usize) -> Result<()> {
     let kind = &config.schedule.kind;
     let Some(edges) = trainers.by_workers else {
         let what = "each process holds its own part here, and no aggregator the whole graph; schedule.evaluator = \
@@ -176,21 +177,23 @@ impl Met {
     fn new(
         config: &Config,
         channels: &Channels,
-        (mut source, options): (Source, Options),
-        (alike, threads): (usize, usize),
+        mut source: Source,
+        options: Options,
+        alike: usize,
+        threads: usize,
     ) -> Result<Met> {
         let Options { out, resume, changes, interrupt, abort, observer, members, keep_accounts, force } = options;
         let mut start = Metered::new(Box::new(channels.work())).behind(config.policy.door()?);
         start.end_mut().set_deadline(config.start_deadline());
         start.add_interrupt(abort.clone());
         let (rank, size) = (start.rank(), start.size());
-        let own = Own::of(&members, config, &mut source, (rank, size))?;
+        let own = Own::of(&members, config, &mut source, rank, size)?;
         source.add_note(own.plan.check_weights(std::slice::from_ref(&own.part))?);
         let is_first = rank == Rank(0);
         let mut observer = if is_first { observer } else { Box::new(Silent) };
         source.notes().iter().for_each(|note| observer.noted(note));
         let evaluated = own.evaluates_on(rank, size);
-        let memory = own.admit(&evaluated, (alike, force), &mut |warning| observer.warned(warning))?;
+        let memory = own.admit(&evaluated, alike, force, &mut |warning| observer.warned(warning))?;
         agree(&mut start, Identity::of(&own.plan, &own.part.global)?, &own.part)?;
         let known = own.add_up(&mut start, memory)?;
         let process = Process {
@@ -255,7 +258,7 @@ impl Starting {
         let is_first = rank == Rank(0);
         let opening = is_first.then(|| Opening::new(&setup.plan, &setup.process, &part)).transpose()?;
         let snapshot = opening.as_ref().and_then(Opening::snapshot);
-        let (forecast, besides) = shapes.forecast((&setup.plan, &setup.of_epoch), &part, snapshot, start.size())?;
+        let (forecast, besides) = shapes.forecast(&setup.plan, &setup.of_epoch, &part, snapshot, start.size())?;
         setup.forecast = forecast;
         let own = setup.forecast.leaves.get(rank.index()).map_or(&[][..], |own| own);
         if let Some((to, tag)) = denied(&setup.config, own)? {
@@ -332,24 +335,25 @@ impl Gathered {
     /// What all will send; and by rank what of it the aggregator does not see.
     fn forecast(
         &self,
-        (plan, of_epoch): (&Plan, &[u64]),
+        plan: &Plan,
+        of_epoch: &[u64],
         part: &Part,
         snapshot: Option<&Snapshot>,
         size: usize,
     ) -> Result<(TrainersForecast, Vec<Ledger>)> {
         let global = &part.global;
         let meetings = Meetings { exchanging: &self.exchanging, evaluating: &self.evaluating, global };
-        let mut all = TrainersForecast::of(plan, (of_epoch, None), &meetings, snapshot)?;
+        let mut all = TrainersForecast::of(plan, of_epoch, None, &meetings, snapshot)?;
         let models = Meetings { exchanging: &[], evaluating: &[], global };
-        let models = TrainersForecast::of(plan, (of_epoch, None), &models, snapshot)?;
+        let models = TrainersForecast::of(plan, of_epoch, None, &models, snapshot)?;
         let mut besides = Vec::with_capacity(size);
         for (rank, models) in Rank::all(size).zip(&models.books) {
             let book = &mut all.books[rank.index()];
             let told: Vec<usize> = self.told.iter().map(|told| told[rank.index()]).collect();
-            forecast_start((plan, of_epoch.len()), (rank, size), &told, book);
-            all.leaves[rank.index()].extend(leaving_at_start(plan, (rank, size)));
+            forecast_start((plan, of_epoch.len()), rank, size, &told, book);
+            all.leaves[rank.index()].extend(leaving_at_start(plan, rank, size));
             besides.push(without(book, models));
-            forecast_end((rank, size), book);
+            forecast_end(rank, size, book);
         }
         Ok((all, besides))
     }

@@ -38,7 +38,7 @@ impl Ledgers {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn open(&mut self, out: &Path, (start, ranks): (u32, usize)) -> Result<()> {
+    pub fn open(&mut self, out: &Path, start: u32, ranks: usize) -> Result<()> {
         self.rows = Rank::all(ranks).map(|rank| PartFile::open(out, rank, start)).collect::<Result<_>>()?;
         Ok(())
     }
