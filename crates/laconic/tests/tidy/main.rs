@@ -92,20 +92,7 @@ const LONG: &[(&str, &str)] = &[
 ];
 
 /// Functions with many parameters, those in tuples counted one by one: file, function.
-const WIDE: &[(&str, &str)] = &[
-    ("crates/train/src/averaging/simulated.rs", "run"),
-    ("crates/train/src/exchange/staged.rs", "read"),
-    ("crates/train/src/exchange/staged.rs", "write"),
-    ("crates/train/src/fit/task/link_prediction.rs", "learn"),
-    ("crates/train/src/pass/batch.rs", "scatter"),
-    ("crates/train/src/pass/by_layer.rs", "fold"),
-    ("crates/train/src/pass/neighbourhood.rs", "scatter"),
-    ("crates/train/src/pass/neighbourhood.rs", "to_rows"),
-    ("crates/train/src/sample/draws.rs", "new"),
-    ("crates/train/src/sample/questions.rs", "take"),
-    ("crates/train/src/worker/judgements.rs", "figures"),
-    ("crates/train/src/worker/local.rs", "with_edges"),
-];
+const WIDE: &[(&str, &str)] = &[];
 
 /// Where words of the field are explained, with what was said in their place.
 const GLOSSARY: &str = "docs/development/glossary.md";
