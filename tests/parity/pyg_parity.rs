@@ -33,7 +33,7 @@ use laconic_nn::kernels::joining::Joining;
 use laconic_nn::layer::{Aggregator, LayerSpec, Linear, layer_kind};
 use laconic_nn::network::{ACT, LIN, Network, Unit};
 use laconic_train::Config;
-use laconic_train::config::{LinkSplit, LinkSplitChoice, TaskChoice};
+use laconic_train::config::{LinkSplit, LinkSplitChoice};
 use laconic_train::fit::StageInputs;
 use laconic_train::fit::progress::Progress;
 use laconic_train::fit::trainer::{Fit, StageRun};
@@ -95,7 +95,7 @@ fn main() -> Result<ExitCode> {
     config.train.weight_decay = 0.0;
     config.train.eval_every = 0;
     if case.links {
-        config.task.kind = TaskChoice::LinkPrediction;
+        config.task.kind = "link_prediction".to_owned();
         config.task.split = LinkSplitChoice::Drawn(LinkSplit { val: 0.0, test: 0.0, seed: 0 });
         (config.model.hidden, config.model.heads) = (case.dataset.labels.classes(), 1);
         let hidden = case.parameters.keys().filter(|name| name.starts_with("decoder.acts.")).count();

@@ -3,6 +3,7 @@
 
 mod bytes;
 mod command;
+mod learned;
 mod output;
 mod page;
 mod plot;

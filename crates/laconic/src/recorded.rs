@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use laconic_nn::metric::Metric;
-use laconic_train::config::{MeansEvaluator, TaskChoice};
+use laconic_train::config::MeansEvaluator;
 use laconic_train::record::claim::METRICS;
 use laconic_train::record::summary::BytesSummary;
 use laconic_train::worker::evaluate::Figures;
 use laconic_train::{RoundReport, Summary, TrainError};
 
 use crate::bytes::plural;
+use crate::learned::Learned;
 use crate::plot::thin;
 
 /// Larger files are refused.
@@ -29,7 +30,7 @@ pub struct Recorded {
     /// The text of `summary.json`, parsed.
     pub summary: Summary,
     /// What was learned.
-    pub task: TaskChoice,
+    pub task: Learned,
     /// The metric that chose the best round; `None` where nothing was tested.
     pub metric: Option<String>,
     /// The rounds of `metrics.jsonl`.

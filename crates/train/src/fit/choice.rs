@@ -32,10 +32,7 @@ pub fn fallback(plan: &Plan, scores: &Scores) -> Option<String> {
     let metric = plan.metrics.first()?.name();
     match (plan.config.train.select_by, scores.val.get(metric)) {
         _ if scores.val.is_empty() => {
-            let why = match plan.links {
-                Some(_) => "no edge is held out for validation",
-                None => "nothing is labelled in validation",
-            };
+            let why = plan.task.words.unvalidated;
             Some(format!("{why}, so the last round stands for the best (train.select_by, train.patience)"))
         }
         (SelectBy::Metric, Some(None)) => Some(format!(

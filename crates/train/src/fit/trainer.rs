@@ -16,7 +16,7 @@ use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Clocks, Progress};
 use super::since::Since;
-use super::task::{self, Task};
+use super::task::Task;
 use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
@@ -109,7 +109,7 @@ impl<'a> Fit<'a> {
         Ok(Fit {
             at,
             batches: batch::nothing_kept(),
-            task: task::of(&worker.plan, at.stage),
+            task: (worker.plan.task.build)(&worker.plan, at.stage),
             inputs,
             reveal,
             eval_inputs,

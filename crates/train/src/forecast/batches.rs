@@ -87,9 +87,7 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let beside = if plan.keeps_halo_apart(stage) { shapes.halo_rows() } else { 0 };
     let reached = if fetches { (nodes, edges.saturating_mul(nodes / rows.max(1))) } else { (rows + beside, edges) };
     let share = shapes.split_rows[0] as f64 / f64::from(batching.batches.max(1));
-    // Edges begin from their ends, and from those of pairs that are none.
-    let ends = plan.links.as_ref().map_or(1, |links| 2 + links.number as usize);
-    let seeds = ((share + 3.0 * share.sqrt()) as usize * ends).min(reached.0);
+    let seeds = ((share + 3.0 * share.sqrt()) as usize * plan.seeds_of_target()).min(reached.0);
     let levels = widths(&plan.fanouts(stage), seeds, reached);
     let fanouts = plan.fanouts(stage);
     let drawn_by = |fanout: Option<usize>, rows: usize| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1);

@@ -195,7 +195,7 @@ impl Seen {
 pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
     let refused = [
         (plan.batching.is_some(), "batch.size: a round is a batch"),
-        (plan.links.is_some(), "task.kind: a round scores pairs of nodes"),
+        (plan.task.of_pairs, "task.kind: a round scores pairs of nodes"),
         (plan.trainers.is_some(), "schedule.kind: independent trainers have no rounds together"),
     ];
     if let Some((_, why)) = refused.iter().find(|(is, _)| *is) {

@@ -2,9 +2,9 @@
 
 use laconic_wire::{Content, Count, DenyList, Direction, FramePurpose, Kind, Rank, Tag};
 
-use crate::config::{Config, TaskChoice};
+use crate::config::Config;
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskKind};
 use crate::schedule::Stage;
 
 /// What frames carry.
@@ -138,7 +138,7 @@ impl Item {
     }
 
     /// What it is, of so many nodes, where this is learned.
-    pub fn words(&self, nodes: usize, task: TaskChoice) -> String {
+    pub fn words(&self, nodes: usize, task: &TaskKind) -> String {
         let words = self.words_of_itself(nodes, task);
         match self.evaluates && !words.starts_with(FOR_EVALUATIONS) {
             true => format!("{FOR_EVALUATIONS}{words}"),
@@ -146,7 +146,7 @@ impl Item {
         }
     }
 
-    fn words_of_itself(&self, nodes: usize, task: TaskChoice) -> String {
+    fn words_of_itself(&self, nodes: usize, task: &TaskKind) -> String {
         let Item { what, layer, width, is_drawn, .. } = *self;
         let nodes = thousands(nodes);
         let sample = if is_drawn { "in each round another sample of " } else { "" };
@@ -164,7 +164,7 @@ impl Item {
                 let width = format!("{width} {} each, from layer {layer}", numbers(width));
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
             }
-            What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.noun()),
+            What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.words.noun),
             What::Models => "how far its copy of the model has moved".to_owned(),
             What::TrainerModels => "its model for each mean, as its own steps have left it".to_owned(),
             What::Means => "means of the trainers' models, and the chosen one to go on from".to_owned(),
@@ -174,30 +174,11 @@ impl Item {
                 "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
                     .to_owned()
             }
-            What::Figures => match task {
-                TaskChoice::NodeClassification => "for evaluations: counts and summed losses of its labelled nodes",
-                TaskChoice::LinkPrediction => {
-                    "for evaluations: how its held-out edges rank and score, as counts and sums over all of them"
-                }
-            }
-            .to_owned(),
+            What::Figures => task.words.figures.to_owned(),
             What::Bins => "for evaluations: how many of its scores lie in each bin, by their truth".to_owned(),
-            What::Scored => match task {
-                TaskChoice::NodeClassification => {
-                    format!("for evaluations: class scores and labels of all its {nodes} labelled nodes")
-                }
-                TaskChoice::LinkPrediction => {
-                    format!("for evaluations: scores of pairs set against its {nodes} held-out edges, or of both")
-                }
-            },
+            What::Scored => (task.words.scored)(&nodes),
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
-            What::PartCounts => match task {
-                TaskChoice::NodeClassification => {
-                    "figures of its own validation and test nodes, and how many of each class were taken for which"
-                }
-                TaskChoice::LinkPrediction => "figures of its own validation and test edges",
-            }
-            .to_owned(),
+            What::PartCounts => task.words.parts.to_owned(),
             What::Draws => {
                 "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()
             }
@@ -282,29 +263,16 @@ pub fn denied(config: &Config, leaves: &[Leaving]) -> Result<Option<(Rank, Tag)>
 }
 
 /// What a kind of the ledger holds, where this is learned.
-pub fn kind_words(kind: Kind, task: TaskChoice) -> &'static str {
-    let of = |nodes, edges| match task {
-        TaskChoice::NodeClassification => nodes,
-        TaskChoice::LinkPrediction => edges,
-    };
+pub fn kind_words(kind: Kind, task: &TaskKind) -> &'static str {
     match kind {
         Kind::Features => "features of nodes that others have edges from",
-        Kind::Activations => of(
-            "hidden rows or class scores of nodes that others have edges from",
-            "hidden rows of nodes that others have edges from, and embeddings of nodes at the ends of others' pairs",
-        ),
+        Kind::Activations => task.words.rows,
         Kind::ActivationGradients => "gradients of the loss by rows that came from others, back to their owners",
-        Kind::ParameterGradients => of(
-            "gradients of the model, summed over training nodes",
-            "gradients of the model, summed over training edges",
-        ),
+        Kind::ParameterGradients => task.words.gradients,
         Kind::Parameters => "how far copies of the model have moved, or a checkpoint",
         Kind::Evaluation => "rows for evaluations, and what figures are computed from",
         Kind::Control => "ids of foreign nodes, digests, counts, reports",
-        Kind::Draws => of(
-            "ids of nodes that batches reach, and neighbours that were drawn",
-            "ids of nodes that batches and pairs reach, pairs that may be edges, and neighbours that were drawn",
-        ),
+        Kind::Draws => task.words.draws,
         Kind::Widths => "how much rows vary and count for, and the bits that messages get",
     }
 }

@@ -21,7 +21,7 @@ use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TrainersHalo, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
-use crate::plan::{LinkSets, Members, Plan, RankedAmong, TrainersPlan};
+use crate::plan::{LinkSets, Members, Plan, TrainersPlan};
 use crate::record::aside::write_aside_with;
 use crate::schedule::Position;
 use crate::worker::evaluate::Evaluator;
@@ -107,22 +107,23 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     if let Some(trainers) = &plan.trainers {
         return costs_of_trainers(trainers, (members, config), &plan, parts).map(with_odd);
     }
-    let (held_out, sets) = match &plan.links {
-        None => (None, Vec::new()),
-        Some(links) => {
-            let each = parts.iter().map(|part| links.sets(part.clone())).collect::<Result<Vec<_>>>()?;
-            let (parts, sets): (Vec<Part>, Vec<LinkSets>) = each.into_iter().unzip();
-            (Some(parts), sets)
-        }
-    };
+    let (held_out, sets) = held_out(&plan, parts)?;
     let parts = held_out.as_deref().unwrap_or(parts);
     let mut shapes = Shapes::of_all(parts, &plan)?;
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
     let judged = [0, 1].map(|split| sets.iter().map(|sets| sets.judged(split).len() as u64).sum());
-    let of_links = plan.links.as_ref().map(|links| links.foreseen(&plan.metrics, judged)).unwrap_or_default();
+    let of_links = plan.foreseen(judged);
     let mut costs = costs(plan, global, Known { shapes, is_bound: false }, ledger).map(with_odd)?;
     costs.notes.extend(of_links);
     Ok(costs)
+}
+
+/// The parts without the edges that are held out, where any are, and the edges of each by what they are for.
+fn held_out(plan: &Plan, parts: &[Part]) -> Result<(Option<Vec<Part>>, Vec<LinkSets>)> {
+    let Some(links) = &plan.links else { return Ok((None, Vec::new())) };
+    let each = parts.iter().map(|part| links.sets(part.clone())).collect::<Result<Vec<_>>>()?;
+    let (parts, sets): (Vec<Part>, Vec<LinkSets>) = each.into_iter().unzip();
+    Ok((Some(parts), sets))
 }
 
 /// As [`forecast`] from the meta data of a folder of parts alone; `None` where they do not say enough.
@@ -136,7 +137,7 @@ pub fn forecast_counted(
     ledger: fn() -> Ledger,
 ) -> Result<Option<Costs>> {
     let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
-    if plan.inductive || plan.links.is_some() {
+    if plan.inductive || plan.task.of_pairs {
         // Nobody has counted the graph that training nodes induce, or that is left when edges are held out.
         return Ok(None);
     }
@@ -164,13 +165,9 @@ pub fn forecast_some(
     if plan.inductive {
         shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::bound(shapes)));
     }
-    if let Some(links) = &plan.links {
-        let given = match links.ranked_among {
-            RankedAmong::Drawn(_) => [0; 2],
-            RankedAmong::Given(all) => all.map(|all| all.pairs as usize),
-        };
-        for shapes in &mut shapes {
-            (shapes.split_rows, shapes.given_pairs) = ([shapes.edges.iter().sum(); 3], given);
+    for shapes in &mut shapes {
+        if let Some(targets) = plan.bounded_targets(shapes.edges.iter().sum()) {
+            (shapes.split_rows, shapes.given_pairs) = targets;
         }
     }
     if !is_counted && (plan.messages.budget.is_some() || plan.messages.follow(Clock::Bytes)) {
@@ -235,7 +232,7 @@ fn costs_of_trainers(
     every: &[Part],
 ) -> Result<Costs> {
     let could = trainers.parts(every.len() as u32)?;
-    let parts = with_something_to_learn(every, could.clone(), names.1);
+    let parts = with_something_to_learn(every, could.clone(), plan);
     let evaluated = match trainers.by_workers {
         None => vec![Part::whole(every)?],
         Some(edges) => evaluated_by_workers(every, &parts, edges),

@@ -4,7 +4,6 @@
 //! What is asked for travels in lists, one for each batch and peer: ids ascend, so they cost a byte each and more only
 //! where they are far from each other, and of a whole epoch it is known how many nodes its batches begin from.
 
-use laconic_graph::links::NegativeScope;
 use laconic_wire::{Ledger, Rank, Tag};
 
 use crate::exchange::shapes::Shapes;
@@ -56,34 +55,29 @@ pub fn learned(plan: &Plan, train: usize, batches: u32) -> usize {
 
 /// What chance adds at most.
 fn slack(plan: &Plan, mean: f64) -> f64 {
-    // Both directions of an edge come together, and those of all relations.
-    let together = if plan.links.is_some() { 2.0 * plan.relations.max(1) as f64 } else { 1.0 };
-    together * (8.0 * mean.sqrt() + 32.0)
+    plan.targets_drawn_together() as f64 * (8.0 * mean.sqrt() + 32.0)
 }
 
 /// The same of all other workers, one of which this is.
 fn learned_elsewhere(plan: &Plan, batching: &Batching, (own, batches): (usize, u32)) -> usize {
     let all = (batching.size as u64).saturating_mul(batching.batches.into());
-    match plan.links {
-        // How many edges are not held out is only about known.
-        Some(_) => {
-            let mean = batching.size as f64 * f64::from(batches);
-            (mean + slack(plan, mean)) as usize
-        }
-        None => learned(plan, usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(own), batches),
+    // How many edges are not held out is only about known.
+    if plan.task.of_pairs {
+        let mean = batching.size as f64 * f64::from(batches);
+        return (mean + slack(plan, mean)) as usize;
     }
+    learned(plan, usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(own), batches)
 }
 
 /// How many nodes a worker's batches begin from that learn from so much: training nodes, or the ends of edges and of
 /// pairs that are none.
 fn seeds(plan: &Plan, learned: usize) -> usize {
-    learned.saturating_mul(plan.links.as_ref().map_or(1, |links| 2 + links.number as usize))
+    learned.saturating_mul(plan.seeds_of_target())
 }
 
 /// How many foreign nodes the pairs of a worker have at their ends that learns from so many edges: its own are targets.
 pub fn foreign_ends(plan: &Plan, learned: usize) -> usize {
-    let drawn = plan.links.as_ref().filter(|links| links.scope == NegativeScope::Global);
-    learned.saturating_mul(1 + drawn.map_or(0, |links| links.number as usize))
+    learned.saturating_mul(plan.foreign_seeds_of_target())
 }
 
 /// How many nodes are read in a window of batches over the workers' borders: by the first layer, by the second, and so
@@ -113,9 +107,9 @@ impl Border {
                 let fanout = fanouts.get(layer).map(|fanout| fanout.unwrap_or(batching.nodes));
                 width = width.saturating_mul(fanout.map_or(1, |fanout| fanout.saturating_add(1)));
                 // Batches of nodes begin from own ones, whose neighbours are those of the halo.
-                read[layer] = match plan.links {
-                    None if is_last(layer) => 0,
-                    None if is_last(layer + 1) => width.min(window.saturating_mul(neighbours)).min(most),
+                read[layer] = match plan.task.of_pairs {
+                    false if is_last(layer) => 0,
+                    false if is_last(layer + 1) => width.min(window.saturating_mul(neighbours)).min(most),
                     _ => width.min(most),
                 };
             }
@@ -166,7 +160,7 @@ impl FetchBounds {
         let owner = numbers(1, shapes.workers());
         let mut bytes = Vec::new();
         // What the last layer's are for are own nodes, or ends of pairs.
-        for layer in 1..fanouts.len() + usize::from(plan.links.is_some()) {
+        for layer in 1..fanouts.len() + usize::from(plan.task.of_pairs) {
             bytes.push((Step::DrawQuestions, layer - 1, ids(asked[layer], lists, nodes)));
             let (answered, all) = (answered[layer], lists.saturating_mul(edges));
             let drawn = fanouts

@@ -46,7 +46,7 @@ pub fn outlined(part: &Part, plan: &Plan, keeps_accounts: bool) -> Memory {
 /// What the trainer of a part holds, which its aggregator judges.
 pub fn of_trainer(part: &Part, plan: &Plan) -> Memory {
     let mut shapes = outline(part, plan);
-    if plan.links.is_some() {
+    if plan.task.of_pairs {
         shapes.split_rows[1..].fill(0);
         shapes.given_pairs = [0; 2];
     }
@@ -62,7 +62,7 @@ pub fn of_evaluator(part: &Part, plan: &Plan) -> Memory {
 /// What the aggregator of so many trainers holds, from all parts as one: it judges, and trains where it corrects means.
 pub fn of_aggregator(whole: &Part, plan: &Plan, trainers: usize) -> Memory {
     let (mut shapes, corrects) = (outline(whole, plan), plan.trainers.as_ref().is_some_and(|of| of.corrections > 0));
-    if plan.links.is_some() && !corrects {
+    if plan.task.of_pairs && !corrects {
         shapes.split_rows[0] = 0;
     }
     let mut memory = held(&shapes, plan, true, corrects);
@@ -74,17 +74,8 @@ pub fn of_aggregator(whole: &Part, plan: &Plan, trainers: usize) -> Memory {
 /// About the shapes of a part, with how many of its edges are learned from and judged, without looking at each.
 fn outline(part: &Part, plan: &Plan) -> Shapes {
     let mut shapes = Shapes::outline(part, plan.self_loops);
-    let Some(links) = &plan.links else { return shapes };
-    let edges = part.edges.edges();
-    let role = |wanted: u8| part.edges.data.held.iter().flatten().filter(|role| **role == wanted).count();
-    // Draws are rarely further off.
-    let drawn = |share: f64| ((edges as f64 * share + 3.0 * (edges as f64).sqrt()) as usize).min(edges);
-    shapes.split_rows = match &links.split {
-        Some(split) => [1.0 - split.val - split.test, split.val, split.test].map(drawn),
-        None => [edges - role(1) - role(2), role(1), role(2)],
-    };
-    if let RankedAmong::Given(all) = links.ranked_among {
-        shapes.given_pairs = all.map(|all| all.pairs as usize);
+    if let Some(targets) = plan.outlined_targets(part) {
+        (shapes.split_rows, shapes.given_pairs) = targets;
     }
     shapes
 }

@@ -4,10 +4,10 @@ use laconic_graph::dataset::Split;
 use laconic_graph::given::GivenCounts;
 use laconic_graph::part::{GlobalCounts, Part};
 
-use crate::config::{Config, EvaluationEdges, Pace, TaskChoice, TrainersHalo};
+use crate::config::{Config, EvaluationEdges, Pace, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
-use crate::plan::{Members, Plan, TrainersPlan};
+use crate::plan::{Members, Plan, TrainersPlan, has_labels_to_learn};
 
 /// What is said about the whole, with the rows and edges that a trainer learns from: its batches are its own.
 pub fn own_counts(part: &Part) -> GlobalCounts {
@@ -19,13 +19,13 @@ pub fn own_counts(part: &Part) -> GlobalCounts {
 }
 
 /// Those of these parts in which a node is to learn from; all where links are learned, or no node has a label.
-pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>, config: &Config) -> Vec<u32> {
-    if config.task.kind == TaskChoice::LinkPrediction {
+pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>, plan: &Plan) -> Vec<u32> {
+    if plan.task.of_pairs {
         return parts;
     }
     let some: Vec<u32> = every
         .iter()
-        .filter(|part| parts.contains(&part.index) && learns_from_nodes(part))
+        .filter(|part| parts.contains(&part.index) && has_labels_to_learn(part))
         .map(|part| part.index)
         .collect();
     if some.is_empty() { parts } else { some }
@@ -109,26 +109,12 @@ pub fn trained(
 
 /// Refuses a part that its trainer could learn nothing from.
 fn check_learns(plan: &Plan, part: &Part) -> Result<()> {
-    let learns = match plan.links {
-        Some(_) => {
-            let sets = plan.take_links(part.clone())?.1;
-            let own = |source: &u64| part.nodes.binary_search(source).is_ok();
-            sets.is_some_and(|sets| sets.train.pairs().any(|edge| own(&edge.source)))
-        }
-        None => learns_from_nodes(part),
-    };
-    if learns {
+    if plan.learns_from(part)? {
         return Ok(());
     }
     let what = "no training node with a label that is known, or no edge, is among its nodes; averaging.drop leaves it \
         out";
     Err(TrainError::config(format!("part {} has nothing to train on: {what}", part.index)))
-}
-
-/// Whether a node of the part is to learn from.
-fn learns_from_nodes(part: &Part) -> bool {
-    let mut roles = part.roles.iter().enumerate();
-    roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
 }
 
 /// What workers hold to evaluate means over these edges, in the order of ranks: the aggregator nothing, and behind it

@@ -200,14 +200,14 @@ impl Plan {
     /// Whether what all workers' rows of a round count for is known with its gradient: that of a batch of links is
     /// asked for before it.
     pub fn counts_rows_of_rounds(&self) -> bool {
-        self.batching.is_some() && self.links.is_none()
+        self.batching.is_some() && !self.task.of_pairs
     }
 
     /// Whether the edges that a batch predicts pass no messages in it: not where sums of neighbours are kept, which
     /// were made of all edges.
     pub fn leaves_out_targets(&self) -> bool {
         let learns_together = self.stages.len() == 1 && self.stages.iter().all(Stage::reads_neighbours);
-        self.batching.is_some() && self.links.is_some() && self.config.task.exclude_targets && learns_together
+        self.batching.is_some() && self.task.of_pairs && self.config.task.exclude_targets && learns_together
     }
 
     /// Whether a stage's batches are clusters of own nodes.
@@ -268,7 +268,7 @@ impl Plan {
             let why = "clusters are of own nodes, so nobody would read what trainers tell each other";
             return refuse("schedule.halo = \"stale\" and batch.kind = \"clusters\"", why);
         }
-        if self.links.is_some() {
+        if self.task.of_pairs {
             self.refuse_links_with_batches(&refuse)?;
         }
         if !self.stages.iter().any(Stage::reads_neighbours) {

@@ -49,6 +49,7 @@ impl Members {
     /// # Errors
     /// If a name is unknown or a value makes no sense.
     pub fn check(&self, config: &Config) -> Result<()> {
+        self.task(config)?;
         config.policy.list()?;
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;

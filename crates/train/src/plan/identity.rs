@@ -71,7 +71,7 @@ impl Identity {
         ] {
             values.push((name.to_owned(), value));
         }
-        if plan.links.is_some() && !counts.types.is_empty() {
+        if plan.task.of_pairs && !counts.types.is_empty() {
             values.push(("which node is of which type".to_owned(), format!("blake3:{}", counts.types.digest())));
         }
         values.extend(meanings(counts).into_iter().map(|(name, value)| (name.to_owned(), value)));

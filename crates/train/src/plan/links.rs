@@ -15,7 +15,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::parameters::ParameterSpec;
 
 use super::{Members, Plan};
-use crate::config::{Config, EvalNegatives, TaskChoice};
+use crate::config::{Config, EvalNegatives};
 use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
 
@@ -136,7 +136,7 @@ impl LinkPlan {
     /// If a name is unknown or a value makes no sense.
     pub fn of(members: &Members, config: &Config, relations: usize) -> Result<Option<LinkPlan>> {
         let task = &config.task;
-        if task.kind != TaskChoice::LinkPrediction {
+        if !members.task(config)?.of_pairs {
             return Ok(None);
         }
         let kind = members.decoder(config)?;
@@ -189,7 +189,7 @@ impl LinkPlan {
     /// # Errors
     /// If the data give no pairs that are none and should, or give some without the relations that the decoder reads;
     /// or if there are more pairs than can be asked about.
-    pub(super) fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
+    fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
         self.check_filter(counts)?;
         let held = counts.held.filter(|_| self.split.is_some()).unwrap_or_default();
         let runs = Some(&counts.types).filter(|types| !types.is_empty());
@@ -324,7 +324,7 @@ impl LinkPlan {
     ///
     /// # Errors
     /// If the data hold none out and should.
-    pub(super) fn training_edges(&self, counts: &GlobalCounts) -> Result<u64> {
+    fn training_edges(&self, counts: &GlobalCounts) -> Result<u64> {
         match (&self.split, counts.held) {
             (Some(split), _) => Ok((counts.edges as f64 * (1.0 - split.val - split.test)) as u64),
             (None, Some([val, test])) => Ok(counts.edges.saturating_sub(val + test)),
@@ -404,11 +404,20 @@ impl Plan {
         Ok(Plan { links, metrics, ..self })
     }
 
+    /// The plan of a model of links on data of these counts, and about how many edges all workers learn from.
+    ///
+    /// # Errors
+    /// If link prediction cannot be combined with what else is asked for, or the data do not have what it needs.
+    pub fn on_links(self, counts: &GlobalCounts) -> Result<(Plan, u64)> {
+        let links = self.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
+        let plan = Plan { links, metrics: link_metrics(&self.config.train.metrics), ..self };
+        plan.check_links()?;
+        let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
+        Ok((plan, train))
+    }
+
     /// Refuses what link prediction cannot be combined with.
-    pub(super) fn check_links(&self) -> Result<()> {
-        if self.links.is_none() {
-            return Ok(());
-        }
+    fn check_links(&self) -> Result<()> {
         let refuse = |key: &str, what: &str| Err(TrainError::config(format!("{key} with link prediction: {what}")));
         let config = &self.config;
         if config.data.inductive {
@@ -438,7 +447,7 @@ fn without_negatives(mut part: Part) -> (Part, Option<GivenNegatives<u64>>) {
 }
 
 /// The metrics of these names, or what is usual.
-pub(super) fn link_metrics(names: &[String]) -> Vec<Metric> {
+fn link_metrics(names: &[String]) -> Vec<Metric> {
     let metrics: Vec<Metric> = names.iter().filter_map(|name| Metric::from_name(name)).collect();
     if metrics.is_empty() { vec![Metric::Mrr, Metric::Hits50] } else { metrics }
 }

@@ -12,10 +12,12 @@ use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegi
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::codec::{CodecKind, CodecRegistry};
 
-use crate::config::{Config, KEYS, TaskChoice, one_of};
+use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
+
+pub use crate::fit::task::{TaskKind, TaskRegistry};
 
 /// The members of every axis: ours ([`Members::default`]) and any that others add.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,7 @@ pub struct Members {
     pub(crate) schedules: ScheduleRegistry,
     pub(crate) partitioners: PartitionerRegistry,
     pub(crate) layers: LayerRegistry,
+    pub(crate) tasks: TaskRegistry,
     pub(crate) decoders: DecoderRegistry,
     pub(crate) optimisers: OptimiserRegistry,
     pub(crate) rates: RateRegistry,
@@ -65,6 +68,12 @@ impl Members {
         Members { layers: self.layers.with(kind), ..self }
     }
 
+    /// These members and one more task, in place of one of its name.
+    #[must_use]
+    pub fn with_task(self, kind: &'static TaskKind) -> Members {
+        Members { tasks: self.tasks.with(kind), ..self }
+    }
+
     /// These members and one more decoder of links, in place of one of its name.
     #[must_use]
     pub fn with_decoder(self, kind: &'static DecoderKind) -> Members {
@@ -89,6 +98,14 @@ impl Members {
     /// If there is none of this name.
     pub fn layer(&self, config: &Config) -> Result<&'static LayerKind> {
         find("model.arch", &self.layers, &config.model.arch)
+    }
+
+    /// The task that a configuration names.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn task(&self, config: &Config) -> Result<&'static TaskKind> {
+        find("task.kind", &self.tasks, &config.task.kind)
     }
 
     pub(crate) fn decoder(&self, config: &Config) -> Result<&'static DecoderKind> {
@@ -167,7 +184,7 @@ impl Members {
             of("partition", "method", self.partitioners.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("partition", "clusterer", clusterers().to_vec()),
             of("model", "arch", self.layers.iter().map(|kind| (kind.name, kind.options)).collect()),
-            of("task", "kind", TaskChoice::ALL.to_vec()),
+            of("task", "kind", self.tasks.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("task", "decoder", self.decoders.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "optimiser", self.optimisers.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "lr_schedule", self.rates.iter().map(|kind| (kind.name, kind.options)).collect()),

@@ -14,6 +14,7 @@ mod narrow;
 mod notes;
 mod own;
 mod precision;
+mod targets;
 pub(crate) mod trainers;
 mod unread;
 mod within;
@@ -29,7 +30,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::network::{INPUTS, LIN};
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Pace, TaskChoice, Widths};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Pace, Widths};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -39,8 +40,9 @@ use batching::Batching;
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
 pub use links::{LinkPlan, LinkSets, RankedAmong};
-pub use members::Members;
+pub use members::{Members, TaskKind, TaskRegistry};
 pub use narrow::Reader;
+pub(crate) use targets::has_labels_to_learn;
 pub use trainers::TrainersPlan;
 pub use within::Within;
 
@@ -65,7 +67,9 @@ pub struct Plan {
     pub order: &'static OrderKind,
     /// What turns gradients into steps.
     pub optimiser: &'static OptimiserKind,
-    /// What is learned of links; `None` where it is the classes of nodes.
+    /// What is learned.
+    pub task: &'static TaskKind,
+    /// Which pairs it is learned from, and how they are judged; `None` where targets are no pairs.
     pub links: Option<Arc<LinkPlan>>,
     /// What is trained, one stage after the other.
     pub stages: Arc<[Stage]>,
@@ -124,55 +128,18 @@ impl Plan {
     /// # Errors
     /// As [`Plan::of`].
     pub fn with(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
-        let refuse = |what: String| Err(TrainError::config(what));
-        let name = &counts.dataset;
         if counts.columns == 0 {
-            return refuse(format!("{name} has no node features; give some with data.features_path"));
+            let what = "has no node features; give some with data.features_path";
+            return Err(TrainError::config(format!("{} {what}", counts.dataset)));
         }
-        if config.task.kind == TaskChoice::LinkPrediction {
-            return Plan::with_links(members, config, counts);
-        }
-        if counts.classes == 0 {
-            return refuse(format!("{name} has no labels to learn"));
-        }
-        if counts.train == 0 {
-            let hint = "give data.split = { train = …, val = … }";
-            return refuse(format!("{name}: no node is in the training split; {hint}"));
-        }
-        if let Some(ClassWeights::Given(given)) = &config.train.class_weights
-            && given.len() != counts.classes
-        {
-            let (expected, found) = (counts.classes, given.len());
-            let what = format!("expected {expected} numbers, one for each class of {name}, found {found}");
-            return refuse(format!("train.class_weights: {what}"));
-        }
-        let metrics = metrics(&config.train.metrics, counts)?;
+        let task = members.task(config)?;
+        (task.check)(config, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
-        let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
-        let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
-        let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
-        let (weighted, unread) = (counts.weighted, model.unread(counts));
-        let plan = Plan { metrics, weighted, unread, inductive, deletes_edges, class_weights, class_counts, ..model };
-        let plan = Plan { part_names: counts.part_names.clone(), ..plan };
-        let plan = plan.in_batches(counts, counts.train)?;
-        plan.check_trainers()?;
-        plan.check_layers()?;
-        Ok(plan)
-    }
-
-    /// The same for links, which need no labels.
-    fn with_links(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
-        let model = Plan::for_model(members, config, Widths::of(counts))?;
-        let links = model.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
-        let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
-        let metrics = links::link_metrics(&config.train.metrics);
         let (weighted, unread) = (counts.weighted, model.unread(counts));
         let part_names = counts.part_names.clone();
-        let plan = Plan { links, metrics, deletes_edges, weighted, unread, part_names, ..model };
-        plan.check_links()?;
-        let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
-        let plan = plan.in_batches(counts, train)?;
+        let (plan, targets) = (task.resolve)(Plan { deletes_edges, weighted, unread, part_names, ..model }, counts)?;
+        let plan = plan.in_batches(counts, targets)?;
         plan.check_trainers()?;
         plan.check_layers()?;
         Ok(plan)
@@ -238,6 +205,7 @@ impl Plan {
             rate: RateSchedule { kind: members.rate(config)?, spec: rate_spec(config) },
             optimiser: members.optimiser(config)?,
             order: check::order(config)?,
+            task: members.task(config)?,
             links: links.map(Arc::new),
             metrics: Vec::new(),
             label_skew: None,
@@ -337,7 +305,7 @@ impl Plan {
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn is_predictable(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
-        self.messages.are_predictable() && self.links.is_none() && !fetches
+        self.messages.are_predictable() && !self.task.of_pairs && !fetches
     }
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
@@ -346,7 +314,7 @@ impl Plan {
     /// messages are counted by each start.
     pub fn goes_on_as_one(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
-        self.trainers.is_none() && self.links.is_none() && !fetches && self.config.messages.skip.is_none()
+        self.trainers.is_none() && !self.task.of_pairs && !fetches && self.config.messages.skip.is_none()
     }
 
     /// The first layer that reads neighbours; all that do are of one kind.
@@ -428,25 +396,6 @@ fn check_end_to_end(config: &Config, stages: &[Stage], jumping: bool) -> Result<
         return Err(TrainError::config(format!("model.jumping_knowledge = {name:?}: {what}")));
     }
     Ok(())
-}
-
-/// The metrics of these names, or the one that suits the labels.
-fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
-    let (classes, sets) = (counts.classes, counts.multi_label);
-    let mut metrics: Vec<Metric> = names.iter().filter_map(|name| Metric::from_name(name)).collect();
-    if let Some(metric) = metrics.iter().find(|metric| !metric.is_of_nodes()) {
-        let what = format!("train.metrics: {} is one of links (task.kind = \"link_prediction\")", metric.name());
-        return Err(TrainError::config(what));
-    }
-    if metrics.is_empty() {
-        metrics.push(if sets { Metric::MicroF1 } else { Metric::Accuracy });
-    }
-    let area = metrics.iter().find(|metric| matches!(metric, Metric::RocAuc | Metric::RocAucExact));
-    if let Some(area) = area.filter(|_| !sets && classes != 2) {
-        let what = format!("train.metrics: {} needs 2 classes or sets, not {classes} classes", area.name());
-        return Err(TrainError::config(what));
-    }
-    Ok(metrics)
 }
 
 #[cfg(test)]

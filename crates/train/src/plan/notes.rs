@@ -144,7 +144,7 @@ impl Plan {
         let live = self.live();
         let exchanges = self.frozen != Scope::Nothing;
         // Embeddings of pairs' ends, and their gradients.
-        let has_ends = self.links.is_some() && self.batching.is_none();
+        let has_ends = self.task.of_pairs && self.batching.is_none();
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
         let freezes = |stage: &Stage| stage.freezes() && !self.reads_own_inputs(stage);
         let crosses = !live.is_empty() || has_ends || fetches || self.stages.iter().any(freezes);
@@ -239,7 +239,7 @@ impl Plan {
             ),
             (
                 self.batching.is_some()
-                    && self.links.is_some()
+                    && self.task.of_pairs
                     && self.config.task.exclude_targets
                     && !self.leaves_out_targets(),
                 "task.exclude_targets: sums of neighbours that are kept were made of all edges, also of those that a \

@@ -7,7 +7,7 @@ use laconic_nn::{Layer, LayerSpec};
 
 use super::Plan;
 use super::links::RankedAmong;
-use crate::config::{Config, TaskChoice};
+use crate::config::Config;
 use crate::error::{Result, TrainError};
 
 /// Names with commas and an "and" between.
@@ -127,8 +127,7 @@ impl Plan {
     }
 
     fn unread_by_decoder(&self, data: &GlobalCounts) -> Option<String> {
-        let task = &self.config.task;
-        let kind = self.members.decoder(&self.config).ok().filter(|_| task.kind == TaskChoice::LinkPrediction)?;
+        let kind = self.members.decoder(&self.config).ok().filter(|_| self.task.of_pairs)?;
         if kind.is_relational || data.relations < 2 {
             return None;
         }

@@ -124,7 +124,7 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
     let parts = source.all()?;
     if !is_cut {
         let pieces = parts.iter().map(|part| (&part.labels, part.roles.as_slice()));
-        notes.extend(foreseen_of(config, pieces));
+        notes.extend(foreseen_of(members, config, pieces)?);
     }
     let mut costs = forecast(members, config, &parts, Ledger::of_totals)?;
     costs.notes.splice(..0, notes);

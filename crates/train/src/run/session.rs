@@ -247,8 +247,7 @@ impl Session {
 /// What is known of figures of links before any is learned.
 fn foreseen_of_links(worker: &Worker) -> Vec<String> {
     let [_, val, test] = worker.global_rows.map(|edges| edges as u64);
-    let links = worker.plan.links.as_ref();
-    links.map_or_else(Vec::new, |links| links.foreseen(&worker.plan.metrics, [val, test]))
+    worker.plan.foreseen([val, test])
 }
 
 /// A worker that can run. Whatever may refuse a run does so here, while nothing of it is written down yet.
@@ -279,10 +278,7 @@ impl Ready {
         let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let mut worker = Worker::start(Arc::new(plan), transport, part, options)?;
         if worker.global_rows[0] == 0.0 {
-            return Err(TrainError::config(match worker.links {
-                Some(_) => "no edge joins two nodes and is left to learn from",
-                None => "no node of the training split has a label that is known",
-            }));
+            return Err(TrainError::config(worker.plan.task.words.unlearned));
         }
         let resumed = if process.resume { Some(hand_round(&mut worker, process, &identity)?) } else { None };
         let plan = Arc::new(within_budget(&mut worker, resumed.as_ref().map(|resumed| &resumed.checkpoint))?);

@@ -10,7 +10,7 @@ use laconic_graph::partition::quality;
 use laconic_graph::plan::check_counts;
 pub use laconic_graph::read::is_part_folder;
 
-use crate::config::{Config, DataConfig, FeaturesPlace, TaskChoice};
+use crate::config::{Config, DataConfig, FeaturesPlace};
 use crate::error::{Result, TrainError};
 use crate::forecast::gigabytes;
 use crate::plan::Members;
@@ -54,15 +54,22 @@ impl Held {
 }
 
 /// What labels say of figures before anything is trained, where classes of nodes are learned.
-pub fn foreseen_of<'a>(config: &Config, pieces: impl Iterator<Item = (&'a Labels, &'a [u8])> + Clone) -> Vec<String> {
-    if config.task.kind != TaskChoice::NodeClassification || pieces.clone().all(|(labels, _)| labels.classes() == 0) {
-        return Vec::new();
+///
+/// # Errors
+/// If there is no such task.
+pub fn foreseen_of<'a>(
+    members: &Members,
+    config: &Config,
+    pieces: impl Iterator<Item = (&'a Labels, &'a [u8])> + Clone,
+) -> Result<Vec<String>> {
+    if members.task(config)?.of_pairs || pieces.clone().all(|(labels, _)| labels.classes() == 0) {
+        return Ok(Vec::new());
     }
     let is_asked = |metric: &str| config.train.metrics.iter().any(|asked| asked == metric);
     let mut said = empty_splits(pieces.clone());
     said.extend(never_learned(pieces.clone()));
     said.extend(foreseen(pieces, is_asked));
-    said
+    Ok(said)
 }
 
 impl Source {
@@ -100,9 +107,10 @@ impl Source {
             let mut notes: Vec<String> =
                 roles.notes().chain(of_features).chain(assigned.notes.iter().cloned()).collect();
             notes.extend(empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)));
-            notes.extend(split.into_iter().flat_map(|index| {
-                foreseen_of(config, std::iter::once((&dataset.labels, dataset.splits[index].roles.as_slice())))
-            }));
+            if let Some(index) = split {
+                let whole = std::iter::once((&dataset.labels, dataset.splits[index].roles.as_slice()));
+                notes.extend(foreseen_of(members, config, whole)?);
+            }
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             let roles = split.map(|index| dataset.splits[index].roles.as_slice());
             let figures = quality(&dataset.graph, &assigned.of, assigned.parts, roles, dataset.features.columns())?;

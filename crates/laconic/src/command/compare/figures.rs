@@ -34,7 +34,7 @@ pub fn write(folder: &Path, comparison: &Comparison, recorded: &[(usize, Recorde
 
 /// What every method comes to: its means with standard deviations, named.
 pub fn points(comparison: &Comparison, cost: Cost) -> Points {
-    let (judged, noun) = (comparison.judged_by(), comparison.task.noun());
+    let (judged, noun) = (comparison.judged_by(), comparison.task.words.noun);
     let (axis, against, unit) = match cost {
         Cost::Bytes => ("bytes that all workers sent, without those of evaluations", "bytes", Unit::Bytes),
         Cost::Seconds => ("seconds", "time", Unit::Seconds),
@@ -65,7 +65,7 @@ fn spread(line: &Line, cost: Cost) -> Option<Spread> {
 
 /// The mean curve of every method against all bytes sent so far.
 pub fn curves(comparison: &Comparison, recorded: &[(usize, &Recorded)]) -> Chart {
-    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
+    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.words.noun);
     let most = (POINTS_MAX / comparison.methods.len().max(1)).clamp(20, 300);
     let curve = |(style, line): (usize, &Line)| {
         let of_method = recorded.iter().filter(|(method, _)| *method == style);

@@ -1,7 +1,6 @@
 //! What methods are judged by: the metric, or the loss where the metric is not defined in some run. One figure that is
 //! missing would make the others means over fewer seeds, or leave a method out that nothing is wrong with.
 
-use laconic_train::config::TaskChoice;
 use laconic_train::record::constant::{is_no_better, whose};
 
 use super::outcome::{Comparison, Line, Run, Spread};
@@ -63,7 +62,7 @@ impl Comparison {
     /// Says so where the loss stands in for the metric.
     pub fn fallback(&self) -> Option<String> {
         let metric = self.metric.as_deref().filter(|_| self.is_by_loss())?;
-        let ((missing, all), noun) = (self.undefined(), self.task.noun());
+        let ((missing, all), noun) = (self.undefined(), self.task.words.noun);
         Some(format!(
             "{metric} of test {noun} is not defined in {missing} of {all} runs, so fronts, p and chance go by the test \
              loss: less is better"
@@ -73,7 +72,7 @@ impl Comparison {
     /// Says what `chance` stands for, where a method has the word.
     pub fn chance(&self) -> Option<String> {
         let fixed = self.fixed().filter(|_| self.methods.iter().any(|line| line.is_constant))?;
-        let what = whose(self.task == TaskChoice::LinkPrediction);
+        let what = whose(self.task.of_pairs);
         let loss = if self.is_by_loss() { "a loss of " } else { "" };
         Some(format!("no better than {loss}{fixed:.4}, {what}"))
     }

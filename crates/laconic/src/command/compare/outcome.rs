@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
-use laconic_train::config::TaskChoice;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::constant::{best_constant, least_constant_loss, of_equal_scores};
 use laconic_train::record::purposes::Purposes;
@@ -16,6 +15,7 @@ use super::front::front;
 use super::matrix::{Matrix, Method};
 use super::paired::Against;
 use super::seeds::Seeds;
+use crate::learned::Learned;
 use crate::recorded::{Recorded, read_text};
 use crate::typed::command_line;
 
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub graph: Graph,
     /// What its runs learn.
     #[serde(default)]
-    pub task: TaskChoice,
+    pub task: Learned,
     /// The metric of every `test`; `None` before the first run, and where nothing is tested.
     pub metric: Option<String>,
     /// The link model on whose clock `seconds` were taken; `None` for real time.
@@ -249,7 +249,7 @@ impl Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command_line(),
             graph,
-            task: TaskChoice::default(),
+            task: Learned::default(),
             metric: None,
             link: matrix.link.clone(),
             constant: None,
@@ -266,7 +266,7 @@ impl Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: String::new(),
             graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new(), cut: String::new() },
-            task: TaskChoice::default(),
+            task: Learned::default(),
             metric: None,
             link,
             constant: None,
@@ -349,13 +349,10 @@ impl Comparison {
     /// Notes what a fixed answer reaches on these parts, or pairs of this run; of several splits the best counts.
     pub fn look_at(&mut self, parts: &[Part], recorded: &Recorded) {
         let metric = self.metric.as_deref();
-        let (constant, loss) = match self.task {
-            TaskChoice::NodeClassification => {
-                (metric.and_then(|metric| best_constant(metric, parts)), least_constant_loss(parts))
-            }
-            TaskChoice::LinkPrediction => {
-                (metric.and_then(|metric| of_equal_scores(metric, recorded.drawn_negatives())), None)
-            }
+        let (constant, loss) = if self.task.of_pairs {
+            (metric.and_then(|metric| of_equal_scores(metric, recorded.drawn_negatives())), None)
+        } else {
+            (metric.and_then(|metric| best_constant(metric, parts)), least_constant_loss(parts))
         };
         self.constant = self.constant.into_iter().chain(constant).reduce(f64::max);
         self.constant_loss = self.constant_loss.into_iter().chain(loss).reduce(f64::min);

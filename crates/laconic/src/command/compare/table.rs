@@ -69,7 +69,7 @@ fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
         None => "real seconds".to_owned(),
     };
-    let noun = comparison.task.noun();
+    let noun = comparison.task.words.noun;
     let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
     notes(comparison, text);
     if extra.trainers {

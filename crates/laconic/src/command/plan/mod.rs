@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use laconic_train::config::{Config, MeansEvaluator, MessagesConfig, TaskChoice, TransportConfig, TransportKind};
+use laconic_train::config::{Config, MeansEvaluator, MessagesConfig, TransportConfig, TransportKind};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
+use laconic_train::plan::TaskKind;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
@@ -173,7 +174,7 @@ struct RowOf {
 }
 
 impl Leaves {
-    fn of(worker: u32, leaving: &Leaving, task: TaskChoice, closed: Option<&DenyList>) -> Leaves {
+    fn of(worker: u32, leaving: &Leaving, task: &TaskKind, closed: Option<&DenyList>) -> Leaves {
         let Leaving { item, to, nodes, count } = *leaving;
         let has_rows = matches!(item.what, What::Rows { .. } | What::RowGradients);
         Leaves {
@@ -262,7 +263,7 @@ fn costs(
         }
         total += ledger.total();
     }
-    let (task, closed) = (config.task.kind, config.policy.list()?);
+    let (task, closed) = (Members::default().task(config)?, config.policy.list()?);
     let all = ranks.iter().zip(&leaves).flat_map(|(rank, leaves)| leaves.iter().map(|leaving| (*rank, leaving)));
     let leaves = all.map(|(rank, leaving)| Leaves::of(rank, leaving, task, closed.as_ref()));
     let words = |kind| match kind {

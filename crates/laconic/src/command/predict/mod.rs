@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::aside::write_aside;
-use laconic_train::config::{DataConfig, MessagesConfig, TaskChoice};
+use laconic_train::config::{DataConfig, MessagesConfig};
 use laconic_train::record::card::Card;
 use laconic_train::record::summary::chosen_messages;
 use laconic_train::record::weights::{self, Model};
@@ -225,7 +225,7 @@ fn written_to(path: &Path, write: impl FnOnce(&mut File) -> anyhow::Result<()>) 
 impl Predict {
     /// The pairs that a model of links is asked for; `None` for another model.
     fn asked(&self, config: &Config) -> Result<Option<Asked<'_>>> {
-        let is_of_links = config.task.kind == TaskChoice::LinkPrediction;
+        let is_of_links = Members::default().task(config)?.of_pairs;
         match (is_of_links, &self.pairs, self.best) {
             (false, None, None) => Ok(None),
             (false, ..) => bail!("--pairs and --best are for models of links: this one predicts classes of nodes"),
@@ -262,7 +262,7 @@ impl Predict {
 
     /// Has the edges pass messages that were asked for.
     fn choose_edges(&self, config: &mut Config, source: &Source, output: &Output) -> Result<()> {
-        if config.task.kind == TaskChoice::LinkPrediction {
+        if Members::default().task(config)?.of_pairs {
             return passing::choose((self.edges, self.data.is_some()), config, (source, output));
         }
         if self.edges.is_some() {

@@ -22,7 +22,7 @@ pub fn sections(page: &mut Page, run: &Run) {
         page.say(&format!(
             "The best round on each part's own validation and test {} alone. Mean and spread (the sample standard \
              deviation) count every part for one that has the figure; a dash stands where a part has none.",
-            run.recorded.task.noun()
+            run.recorded.task.words.noun
         ));
         page.table(&by_part(parts, &run.recorded.summary.part_names));
         more(page, parts.test.count.len(), "parts");

@@ -1,7 +1,6 @@
 //! What frames hold, in words.
 
 use laconic_nn::architecture::Handed;
-use laconic_train::config::TaskChoice;
 use laconic_train::{Config, Members};
 use laconic_wire::Kind;
 
@@ -21,12 +20,11 @@ pub fn content(kind: Kind, config: Option<&Config>) -> String {
             "models, or their means".to_owned()
         }
         Kind::Parameters => "how far its model has moved".to_owned(),
-        Kind::Evaluation => match config.filter(|config| shows_scores(config)).map(|config| config.task.kind) {
-            Some(TaskChoice::NodeClassification) => "evaluation: rows, counts, scores and labels of labelled nodes",
-            Some(TaskChoice::LinkPrediction) => "evaluation: rows, counts, scores of held-out edges and of pairs",
-            None => "evaluation: rows and counts",
+        Kind::Evaluation => {
+            let task =
+                config.filter(|config| shows_scores(config)).and_then(|config| Members::default().task(config).ok());
+            task.map_or("evaluation: rows and counts", |task| task.words.evaluation).to_owned()
         }
-        .to_owned(),
         Kind::Widths => "how much its rows vary, and bits of messages".to_owned(),
         Kind::Draws => "ids of nodes that its batches and pairs reach, and the neighbours that were drawn".to_owned(),
         Kind::Control => "start-up: ids of foreign nodes, digests, reports".to_owned(),

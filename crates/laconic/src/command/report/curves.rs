@@ -21,7 +21,7 @@ pub enum Shown {
 
 /// A panel for each method: its runs thin, their mean strong, and where stages start.
 pub fn panels(comparison: &Comparison, runs: &[Run], shown: Shown) -> Vec<Chart> {
-    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
+    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.words.noun);
     let y = match shown {
         Shown::Validation => format!("{metric} on validation {noun}"),
         Shown::Loss => format!("loss on training {noun} before the round's step"),
@@ -74,7 +74,7 @@ fn common(all: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
 /// What means of independent trainers were worth, by time and by bytes.
 pub fn of_means(run: &Run) -> Vec<Chart> {
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
-    let (by_loss, noun) = (run.recorded.summary.config["train"]["select_by"] == "loss", run.recorded.task.noun());
+    let (by_loss, noun) = (run.recorded.summary.config["train"]["select_by"] == "loss", run.recorded.task.words.noun);
     let worth = if by_loss { "negative loss".to_owned() } else { metric.to_owned() };
     let axes: [(&str, &str, Unit); 2] =
         [("time", "seconds since trainers went", Unit::Seconds), ("bytes", "bytes sent so far", Unit::Bytes)];
@@ -116,7 +116,7 @@ pub fn of_one(run: &Run) -> Vec<Chart> {
     let against_bytes = Chart {
         title: format!("{metric} against bytes"),
         x: ("bytes that all workers have sent so far".to_owned(), Unit::Bytes, Scale::Log),
-        y: format!("{metric} on test {} of the best round by validation so far", run.recorded.task.noun()),
+        y: format!("{metric} on test {} of the best round by validation so far", run.recorded.task.words.noun),
         curves: vec![curve("test", (2, Weight::Strong), &on_the_way)],
         stages: Vec::new(),
         legend: Vec::new(),

@@ -190,7 +190,7 @@ fn outcome(run: &Run) -> String {
         run.recorded.metric.as_ref().and_then(|metric| scores.get(metric)).map(|value| figure(*value))
     };
     let sets = ["training", "validation", "test"].into_iter().zip(summary.metrics.scores.splits());
-    let noun = run.recorded.task.noun();
+    let noun = run.recorded.task.words.noun;
     let figures: Vec<String> =
         sets.filter_map(|(name, scores)| Some(format!("{} on {name} {noun}", figure_of(scores)?))).collect();
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");

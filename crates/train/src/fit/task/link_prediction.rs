@@ -13,11 +13,11 @@ use laconic_nn::parameters::ParameterSpec;
 use laconic_nn::{Compute, Matrix};
 use laconic_wire::Direction;
 
-use super::{Learning, Task};
+use super::{Learning, Task, TaskKind, Words};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::fit::pairs::{Drawn, Pairs, weights};
-use crate::plan::{LinkPlan, LinkSets};
+use crate::plan::{LinkPlan, LinkSets, Plan};
 use crate::worker::Worker;
 use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
@@ -26,8 +26,40 @@ use crate::worker::judged::Judged;
 use crate::worker::judgements::{Judgements, Measured};
 use crate::worker::left::Left;
 
+pub(super) const KIND: TaskKind = TaskKind {
+    name: "link_prediction",
+    options: &[
+        "decoder",
+        "split",
+        "negatives",
+        "negatives_per_edge",
+        "filter_negatives",
+        "exclude_targets",
+        "eval_negatives",
+    ],
+    of_pairs: true,
+    words: Words {
+        noun: "edges",
+        rows: "hidden rows of nodes that others have edges from, and embeddings of nodes at the ends of others' pairs",
+        gradients: "gradients of the model, summed over training edges",
+        draws: "ids of nodes that batches and pairs reach, pairs that may be edges, and neighbours that were drawn",
+        figures: "for evaluations: how its held-out edges rank and score, as counts and sums over all of them",
+        scored: |edges| format!("for evaluations: scores of pairs set against its {edges} held-out edges, or of both"),
+        evaluation: "evaluation: rows, counts, scores of held-out edges and of pairs",
+        parts: "figures of its own validation and test edges",
+        unlearned: "no edge joins two nodes and is left to learn from",
+        unvalidated: "no edge is held out for validation",
+    },
+    check: |_, _| Ok(()),
+    resolve: Plan::on_links,
+    build: |plan, stage| {
+        let links = plan.links.clone().expect("plans of tasks of pairs have them");
+        Box::new(LinkPrediction::new(links, stage.last_layer() + 1))
+    },
+};
+
 /// Which nodes have an edge between them, from an embedding of each.
-pub(in crate::fit) struct LinkPrediction {
+struct LinkPrediction {
     plan: Arc<LinkPlan>,
     /// The number of the layer behind the last, which reads embeddings.
     layer: u16,

@@ -4,13 +4,35 @@
 use laconic_nn::Matrix;
 use laconic_nn::loss::loss;
 
-use super::{Learning, Task};
+use super::{Learning, Task, TaskKind, Words};
 use crate::error::Result;
+use crate::plan::Plan;
 use crate::worker::Worker;
 use crate::worker::evaluate::Evaluated;
 
+pub(super) const KIND: TaskKind = TaskKind {
+    name: "node_classification",
+    options: &[],
+    of_pairs: false,
+    words: Words {
+        noun: "nodes",
+        rows: "hidden rows or class scores of nodes that others have edges from",
+        gradients: "gradients of the model, summed over training nodes",
+        draws: "ids of nodes that batches reach, and neighbours that were drawn",
+        figures: "for evaluations: counts and summed losses of its labelled nodes",
+        scored: |nodes| format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
+        evaluation: "evaluation: rows, counts, scores and labels of labelled nodes",
+        parts: "figures of its own validation and test nodes, and how many of each class were taken for which",
+        unlearned: "no node of the training split has a label that is known",
+        unvalidated: "nothing is labelled in validation",
+    },
+    check: Plan::check_labels,
+    resolve: Plan::on_labels,
+    build: |_, _| Box::new(NodeClassification),
+};
+
 /// The classes of nodes, from scores of each.
-pub(in crate::fit) struct NodeClassification;
+struct NodeClassification;
 
 impl Task for NodeClassification {
     fn loss(

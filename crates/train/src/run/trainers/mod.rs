@@ -208,7 +208,7 @@ fn prepare(
     source.add_note(plan.two_sided(every.iter()));
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let dropped = trainers.parts(all)?;
-    let parts = with_something_to_learn(&every, dropped.clone(), &config);
+    let parts = with_something_to_learn(&every, dropped.clone(), &plan);
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
     let class_weights = weights_among(&plan, &every, &parts);
     let evaluated = Evaluated::of(&trainers, &every, &parts)?;

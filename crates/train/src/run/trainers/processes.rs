@@ -42,7 +42,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     let plan = Plan::with(&options.members, &config, &counts)?;
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let could = trainers.parts(all)?;
-    let parts = with_something_to_learn(&every, could.clone(), &config);
+    let parts = with_something_to_learn(&every, could.clone(), &plan);
     let hosted = trainers.hosted(&parts)?;
     let index = place_of(address.rank, (trainers.hosted(&could)?, hosted));
     if index >= parts.len() {
