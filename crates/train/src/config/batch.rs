@@ -14,7 +14,8 @@ pub struct BatchConfig {
     pub size: usize,
     /// neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes with the edges
     /// between them.
-    pub kind: BatchKind,
+    #[schemars(with = "BatchKind")]
+    pub kind: String,
     /// neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each).
     pub fanouts: Vec<i64>,
     /// clusters: clusters of each part (0: ten for a batch).
@@ -54,8 +55,9 @@ fn text_or_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error>
 }
 
 /// `batch.kind`: what a batch reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+// What the schema lists: any member of the registry may be named.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
 pub enum BatchKind {
     /// Drawn in-neighbours of the batch's nodes, theirs, and so on, a hop for each layer.
     Neighbours,
@@ -67,7 +69,7 @@ impl Default for BatchConfig {
     fn default() -> Self {
         BatchConfig {
             size: 0,
-            kind: BatchKind::Neighbours,
+            kind: "neighbours".to_owned(),
             fanouts: Vec::new(),
             clusters: 0,
             cache: "256 MB".to_owned(),

@@ -1,18 +1,19 @@
 //! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
 
+use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::WireError;
 use laconic_wire::collectives::{self, Reducer};
 
 use super::progress::Progress;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Phase;
-use crate::plan::Plan;
+use crate::plan::{Cadence, Plan};
 use crate::saved::{Name, Saved, odd};
 use crate::worker::Worker;
 
 /// What rides along with a reduction, uncompressed; sums over workers afterwards.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Extras {
+pub struct Extras {
     /// The training loss.
     pub loss: f64,
     /// How many workers were asked to stop.
@@ -47,19 +48,24 @@ pub fn extras_count(plan: &Plan) -> usize {
 }
 
 /// One round on its way to an agreement.
-pub(super) struct Turn<'a> {
+pub struct Turn<'a> {
+    /// Who has it.
     pub worker: &'a mut Worker,
+    /// Parameters, the optimiser, and clocks of controllers.
     pub progress: &'a mut Progress,
     /// This worker's gradient; used up.
     pub gradient: &'a mut Vec<f32>,
+    /// What rides along; after a sum, that of all workers.
     pub extras: &'a mut Extras,
+    /// What adds up over workers.
     pub reduction: &'a mut Reduction,
+    /// The round, counted over stages.
     pub round: u32,
 }
 
 impl Turn<'_> {
     /// Makes a loss over as many rows as were expected, and its gradient, one over those that the round had.
-    fn level(&mut self, expected: f64) {
+    pub fn level(&mut self, expected: f64) {
         let factor = if self.extras.rows > 0.0 { expected / self.extras.rows } else { 0.0 };
         self.extras.loss *= factor;
         self.gradient.iter_mut().for_each(|gradient| *gradient *= factor as f32);
@@ -67,12 +73,14 @@ impl Turn<'_> {
 }
 
 /// Sums over workers, through the codec of parameters.
-pub(super) struct Reduction {
-    pub reducer: Reducer,
+pub struct Reduction {
+    reducer: Reducer,
     first_layer: u16,
 }
 
 impl Reduction {
+    /// Sums of a stage, which have the number of its first layer.
+    ///
     /// # Errors
     /// If the codec of parameters cannot be made.
     pub fn new(plan: &Plan, first_layer: u16) -> Result<Reduction> {
@@ -127,14 +135,20 @@ impl Reduction {
 const RESIDUALS: [&str; 2] = ["reducer.own", "reducer.sum"];
 
 /// How workers agree: a member decides what a gradient is a mean over, and what is reduced before and after a step.
-pub(super) trait Agreement {
+pub trait Agreement {
     /// The number of rows that this worker's loss is a mean over, in a round in which its own count for `own`.
     fn rows(&self, worker: &Worker, own: f64) -> f64;
 
     /// Between a round's gradient and its step.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or training has left the numbers.
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
 
     /// After the step of a round after which workers agree.
+    ///
+    /// # Errors
+    /// As [`Agreement::before_step`].
     fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
         Ok(())
     }
@@ -143,18 +157,54 @@ pub(super) trait Agreement {
     fn save(&self, _: &Progress, _: &mut Saved) {}
 
     /// Takes it back.
+    ///
+    /// # Errors
+    /// If what was saved is of another kind.
     fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
         Ok(())
     }
 }
 
-/// The agreement that a plan asks for.
-pub(super) fn of(plan: &Plan) -> Box<dyn Agreement> {
-    if plan.cadence.is_alone() {
-        return Box::new(Nobody);
-    }
-    if plan.cadence.is_local() { Box::new(AveragedModels::default()) } else { Box::new(SummedGradients) }
+/// How workers come to the same parameters: an entry of an [`AgreementRegistry`].
+#[derive(Debug)]
+pub struct AgreementKind {
+    /// What it is called; no key names it.
+    pub name: &'static str,
+    /// Whether workers of this cadence agree so.
+    pub suits: fn(&Cadence) -> bool,
+    /// Makes the agreement of a stage.
+    pub build: fn() -> Box<dyn Agreement>,
 }
+
+/// Every agreement that this crate has: one of them suits each cadence.
+pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, AVERAGED_MODELS, NOBODY];
+
+/// Agreements by name.
+pub type AgreementRegistry = Registry<AgreementKind>;
+
+impl Kind for AgreementKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        AGREEMENTS
+    }
+}
+
+const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
+    name: "summed_gradients",
+    suits: |cadence| !cadence.is_local(),
+    build: || Box::new(SummedGradients),
+};
+
+const AVERAGED_MODELS: AgreementKind = AgreementKind {
+    name: "averaged_models",
+    suits: |cadence| cadence.is_local() && !cadence.is_alone(),
+    build: || Box::new(AveragedModels::default()),
+};
+
+const NOBODY: AgreementKind = AgreementKind { name: "nobody", suits: Cadence::is_alone, build: || Box::new(Nobody) };
 
 /// Gradients of all workers are added up in every round; all take the same step.
 struct SummedGradients;
@@ -162,8 +212,7 @@ struct SummedGradients;
 impl Agreement for SummedGradients {
     fn rows(&self, worker: &Worker, _own: f64) -> f64 {
         // What all workers' rows of a batch count for is known once it is added up; what they should count for is now.
-        let batches = worker.plan.batching.as_ref().map_or(1, |batching| batching.batches);
-        worker.global_rows[0] / f64::from(batches)
+        worker.global_rows[0] / f64::from(worker.plan.batches_of_epoch())
     }
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
@@ -181,8 +230,7 @@ struct Nobody;
 
 impl Agreement for Nobody {
     fn rows(&self, worker: &Worker, _own: f64) -> f64 {
-        let batches = worker.plan.batching.as_ref().map_or(1, |batching| batching.batches);
-        worker.own_rows[0] / f64::from(batches)
+        worker.own_rows[0] / f64::from(worker.plan.batches_of_epoch())
     }
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {

@@ -39,7 +39,7 @@ impl StageInputs {
     /// If another worker does not answer, or no rows were handed on.
     pub fn fetch(worker: &mut Worker, stage: &Stage, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
-        let precision = worker.plan.config.train.precision.into();
+        let precision = worker.plan.precision();
         let Handed { training: x, evaluation } = worker.take_handed()?.stored(precision);
         if layer.facts().message_width > 0 && !stage.freezes() {
             let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));

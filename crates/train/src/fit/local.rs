@@ -114,7 +114,7 @@ impl Learner for LocalTrainer<'_> {
     }
 
     fn steps_of_epoch(&self) -> u64 {
-        self.0.worker.plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches))
+        u64::from(self.0.worker.plan.batches_of_epoch())
     }
 }
 

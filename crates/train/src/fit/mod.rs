@@ -1,7 +1,7 @@
 //! One stage after the other, round by round.
 
-mod agreement;
-mod batch;
+pub mod agreement;
+pub mod batch;
 pub mod choice;
 mod inputs;
 pub mod local;

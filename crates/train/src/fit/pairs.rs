@@ -65,9 +65,8 @@ impl Drawn {
                     }
                 }
             });
-            let sets = worker.links.take().unwrap_or_default();
-            let found = EdgesAmong::of((worker, &sets), wanted.into_iter(), (steps, round), false);
-            worker.links = Some(sets);
+            let found = worker
+                .with_links(|worker, sets| EdgesAmong::of((worker, sets), wanted.into_iter(), (steps, round), false));
             edges.add(found?);
         }
         let mut lists = lists;

@@ -232,7 +232,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>]) -> Result<Inferred> {
     let stages = worker.plan.stages.clone();
     let mut apart = false;
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
-        let own = worker.take_handed()?.training.converted(worker.plan.config.train.precision.into());
+        let own = worker.take_handed()?.training.converted(worker.plan.precision());
         let round = index as u32;
         // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
         apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());

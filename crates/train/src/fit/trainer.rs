@@ -9,7 +9,7 @@ use laconic_nn::kernels::elementwise::blend;
 use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
-use super::agreement::{self, Agreement, Extras, Reduction, Turn};
+use super::agreement::{Agreement, Extras, Reduction, Turn};
 use super::batch::{self, Batches, Round, Training};
 use super::choice::select;
 use super::inputs::StageInputs;
@@ -118,7 +118,7 @@ impl<'a> Fit<'a> {
             gradient: Vec::with_capacity(network.len()),
             seen: Vec::new(),
             reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
-            agreement: agreement::of(&worker.plan),
+            agreement: (worker.plan.members.agreement(&worker.plan.cadence).build)(),
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
             share: None,
             since: Since::default(),
@@ -152,8 +152,7 @@ impl<'a> Fit<'a> {
     }
 
     fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
-        let TrainConfig { seed, recompute, precision, .. } = worker.plan.config.train;
-        let precision = precision.into();
+        let TrainConfig { seed, recompute, .. } = worker.plan.config.train;
         // What is put together for the last layer is read throughout the backward pass; without one nothing is kept.
         let recompute = recompute && training && self.network().joined().is_none();
         PassContext {
@@ -164,7 +163,7 @@ impl<'a> Fit<'a> {
             tells: false,
             seed,
             recompute,
-            precision,
+            precision: worker.plan.precision(),
         }
     }
 

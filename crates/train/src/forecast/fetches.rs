@@ -45,7 +45,7 @@ pub struct FetchBounds {
 /// How many of a worker's training nodes, or edges, so many batches of an epoch have: of all of them, all; else a
 /// binomial number, so this is kept but once in 10^15 windows.
 pub fn learned(plan: &Plan, train: usize, batches: u32) -> usize {
-    let all = plan.batching.as_ref().map_or(1, |batching| batching.batches);
+    let all = plan.batches_of_epoch();
     if batches >= all {
         return train;
     }

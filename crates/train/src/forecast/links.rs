@@ -2,6 +2,7 @@
 //! these are bounds: everything that a draw could need.
 
 use laconic_graph::links::TRIES;
+use laconic_nn::metric::Metric;
 use laconic_wire::{Content, Direction, Rank, Tag, collectives};
 
 use super::book::Book;
@@ -17,6 +18,7 @@ use crate::plan::{LinkPlan, Plan, RankedAmong};
 use crate::selection::Scope;
 use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
+use crate::worker::judgements::Judgements;
 use crate::worker::left::Left;
 
 /// The most that one worker may need of others, and others of it.
@@ -37,8 +39,19 @@ pub(super) struct Embeddings<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    pub fn of(links: &'a LinkPlan, shapes: &'a Shapes) -> Bounds<'a> {
-        Bounds { links, shapes }
+    /// `None` where targets are no edges.
+    pub fn of(plan: &'a Plan, shapes: &'a Shapes) -> Option<Bounds<'a>> {
+        plan.links.as_deref().map(|links| Bounds { links, shapes })
+    }
+
+    /// What the figures of an evaluation are computed from.
+    pub fn figures(&self, metrics: &[Metric], round: u32, book: &mut Book<'_>) {
+        let shapes = self.shapes;
+        let edges = shapes.split_rows[1] + shapes.split_rows[2];
+        let what = (self.links, metrics);
+        book.note(What::Figures, 0, |ledger| Judgements::forecast(metrics, shapes, round, ledger));
+        book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(metrics, shapes, round, ledger));
+        book.note(What::Scored, edges, |ledger| Judgements::forecast_scores(what, shapes, round, ledger));
     }
 
     /// Foreign nodes that so many pairs may have at their ends.

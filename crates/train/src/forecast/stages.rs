@@ -30,7 +30,6 @@ use crate::plan::Plan;
 use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
-use crate::worker::judgements::{Judgements, Measured};
 use crate::worker::parts;
 
 pub use evaluated::{EvaluatedMeans, forecast_evaluations};
@@ -353,8 +352,8 @@ impl<'a> StageForecast<'a> {
             self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
         }
         self.statistics(round, book);
-        if let Some(links) = &plan.links {
-            let (bounds, layer) = (Bounds::of(links, self.shapes), stage.last_layer() + 1);
+        if let Some(bounds) = Bounds::of(plan, self.shapes) {
+            let layer = stage.last_layer() + 1;
             let window = plan.in_neighbourhoods(stage).then(|| occasion.opens.unwrap_or(0));
             let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round, window };
             bounds.round(at, occasion.evaluates, book)?;
@@ -427,13 +426,8 @@ impl<'a> StageForecast<'a> {
     /// What the figures of an evaluation are computed from.
     fn figures(&self, round: u32, book: &mut Book<'_>) {
         let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
-        if let Some(links) = &self.forecast.plan.links {
-            let measured = Measured { links, metrics: &self.forecast.plan.metrics };
-            let edges = shapes.split_rows[1] + shapes.split_rows[2];
-            book.note(What::Figures, 0, |ledger| Judgements::forecast(measured.metrics, shapes, round, ledger));
-            book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(measured.metrics, shapes, round, ledger));
-            let scores = |ledger: &mut _| Judgements::forecast_scores(measured, shapes, round, ledger);
-            return book.note(What::Scored, edges, scores);
+        if let Some(bounds) = Bounds::of(self.forecast.plan, shapes) {
+            return bounds.figures(&self.forecast.plan.metrics, round, book);
         }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));
@@ -443,8 +437,8 @@ impl<'a> StageForecast<'a> {
 
     /// What is asked before the first evaluation of links.
     fn judged_ends(&self, book: &mut Book<'_>) {
-        if let Some(links) = &self.forecast.plan.links {
-            Bounds::of(links, self.shapes).judged_ends(self.rounds_before, book);
+        if let Some(bounds) = Bounds::of(self.forecast.plan, self.shapes) {
+            bounds.judged_ends(self.rounds_before, book);
         }
     }
 

@@ -98,7 +98,7 @@ pub fn trained(
         };
         let plan = Plan::with(members, config, &own_counts(&part))
             .map_err(|error| TrainError::config(format!("the trainer of part {index}: {error}")))?;
-        of_epoch.push(plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches)));
+        of_epoch.push(u64::from(plan.batches_of_epoch()));
         if is_wanted {
             check_learns(&plan, &part)?;
             own.push(part);

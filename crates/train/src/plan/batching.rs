@@ -3,10 +3,10 @@
 use laconic_graph::links::NegativeScope;
 use laconic_graph::part::GlobalCounts;
 
-use super::Plan;
+use super::{BatchingKind, Members, Plan};
 use crate::config::batch::BYTES;
 use crate::config::ramp::Clock;
-use crate::config::{BatchConfig, BatchKind, Config, TrainersHalo, parse_bytes};
+use crate::config::{BatchConfig, Config, TrainersHalo, parse_bytes};
 use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
 use crate::selection::Scope;
@@ -17,10 +17,10 @@ const FANOUT: usize = 10;
 const CLUSTERS: usize = 10;
 
 /// How a run is divided into batches.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Batching {
     /// What a batch reads.
-    pub kind: BatchKind,
+    pub kind: &'static BatchingKind,
     /// Batches of an epoch.
     pub batches: u32,
     /// Training nodes, or edges, of a batch, about.
@@ -99,7 +99,7 @@ impl Batching {
     ///
     /// # Errors
     /// If there are more of them than rounds that a run may have.
-    pub(super) fn of(config: &Config, counts: &GlobalCounts, train: u64) -> Result<Option<Batching>> {
+    fn of(members: &Members, config: &Config, counts: &GlobalCounts, train: u64) -> Result<Option<Batching>> {
         let batch = &config.batch;
         if batch.size == 0 {
             return Ok(None);
@@ -116,7 +116,7 @@ impl Batching {
         };
         let clusters = if batch.clusters > 0 { batch.clusters } else { CLUSTERS * batches as usize };
         Ok(Some(Batching {
-            kind: batch.kind,
+            kind: members.batching(config)?,
             batches,
             size: batch.size,
             nodes: usize::try_from(counts.nodes).unwrap_or(usize::MAX),
@@ -160,8 +160,17 @@ impl Plan {
 
     /// Whether a stage's rounds run over drawn neighbourhoods.
     pub fn samples(&self, stage: &Stage) -> bool {
-        let drawn = |batching: &Batching| batching.kind == BatchKind::Neighbours;
-        self.batching.as_ref().is_some_and(drawn) && stage.reads_neighbours()
+        self.draws_neighbours() && stage.reads_neighbours()
+    }
+
+    /// Whether batches draw neighbours where they read any.
+    pub fn draws_neighbours(&self) -> bool {
+        self.batching.as_ref().is_some_and(|batching| batching.kind.draws)
+    }
+
+    /// How many batches make an epoch; 1 where a round is on all targets at once.
+    pub fn batches_of_epoch(&self) -> u32 {
+        self.batching.as_ref().map_or(1, |batching| batching.batches)
     }
 
     /// Whether a stage's batches need other workers' rows and draws in every round: where neighbours of neighbours are
@@ -218,7 +227,7 @@ impl Plan {
     /// The same run in batches of this graph's nodes, or of so many training edges: rounds are batches, and what counts
     /// epochs counts them all.
     pub(super) fn in_batches(mut self, counts: &GlobalCounts, train: u64) -> Result<Plan> {
-        let Some(batching) = Batching::of(&self.config, counts, train)? else { return Ok(self) };
+        let Some(batching) = Batching::of(&self.members, &self.config, counts, train)? else { return Ok(self) };
         self.refuse_with_batches(&batching)?;
         let batches = batching.batches;
         for stage in std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut()) {
@@ -235,9 +244,10 @@ impl Plan {
     }
 
     /// Refuses what batches of edges cannot be combined with.
-    fn refuse_links_with_batches(&self, refuse: &dyn Fn(&str, &str) -> Result<()>) -> Result<()> {
-        if self.config.batch.kind == BatchKind::Clusters {
-            return refuse("batch.kind = \"clusters\" of links", "ends of pairs that are no edges are anywhere");
+    fn refuse_links_with_batches(&self, kind: &BatchingKind, refuse: &dyn Fn(&str, &str) -> Result<()>) -> Result<()> {
+        if !kind.draws {
+            let what = format!("batch.kind = {:?} of links", kind.name);
+            return refuse(&what, "ends of pairs that are no edges are anywhere");
         }
         let is_alone = self.trainers.is_some();
         if !is_alone && (self.stages.len() > 1 || !self.stages.iter().all(Stage::reads_neighbours)) {
@@ -264,12 +274,12 @@ impl Plan {
                 "every batch has other rows, so none that were sent before fit",
             );
         }
-        if late().next().is_some() && batching.kind == BatchKind::Clusters {
+        if late().next().is_some() && !batching.kind.draws {
             let why = "clusters are of own nodes, so nobody would read what trainers tell each other";
-            return refuse("schedule.halo = \"stale\" and batch.kind = \"clusters\"", why);
+            return refuse(&format!("schedule.halo = \"stale\" and batch.kind = {:?}", batching.kind.name), why);
         }
         if self.task.of_pairs {
-            self.refuse_links_with_batches(&refuse)?;
+            self.refuse_links_with_batches(batching.kind, &refuse)?;
         }
         if !self.stages.iter().any(Stage::reads_neighbours) {
             return Ok(());
@@ -293,7 +303,7 @@ impl Plan {
         }
         let crosses_often = |stage: &Stage| stage.reads_neighbours() && !stage.keeps_all_it_reads();
         let rounds_by_chance = |stage: &Stage| messages.coding(stage.input_tag(0)).kind.draws && crosses_often(stage);
-        let fetches = batching.kind == BatchKind::Neighbours && self.frozen == Scope::Whole && self.asks_others();
+        let fetches = batching.kind.draws && self.frozen == Scope::Whole && self.asks_others();
         if fetches && batching.cache > 0 && self.stages.iter().any(rounds_by_chance) {
             let why = "a row that is kept would have been rounded otherwise in another round, and a resumed run does \
                 not end with the same bits; batch.cache = \"0\" keeps none";

@@ -50,6 +50,7 @@ impl Members {
     /// If a name is unknown or a value makes no sense.
     pub fn check(&self, config: &Config) -> Result<()> {
         self.task(config)?;
+        self.batching(config)?;
         config.policy.list()?;
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;

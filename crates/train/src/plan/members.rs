@@ -12,11 +12,14 @@ use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegi
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::codec::{CodecKind, CodecRegistry};
 
+use super::cadence::Cadence;
 use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
 
+pub use crate::fit::agreement::{AgreementKind, AgreementRegistry};
+pub use crate::fit::batch::{BatchingKind, BatchingRegistry};
 pub use crate::fit::task::{TaskKind, TaskRegistry};
 
 /// The members of every axis: ours ([`Members::default`]) and any that others add.
@@ -28,6 +31,8 @@ pub struct Members {
     pub(crate) partitioners: PartitionerRegistry,
     pub(crate) layers: LayerRegistry,
     pub(crate) tasks: TaskRegistry,
+    pub(crate) batchings: BatchingRegistry,
+    pub(crate) agreements: AgreementRegistry,
     pub(crate) decoders: DecoderRegistry,
     pub(crate) optimisers: OptimiserRegistry,
     pub(crate) rates: RateRegistry,
@@ -74,6 +79,18 @@ impl Members {
         Members { tasks: self.tasks.with(kind), ..self }
     }
 
+    /// These members and one more kind of batches, in place of one of its name.
+    #[must_use]
+    pub fn with_batching(self, kind: &'static BatchingKind) -> Members {
+        Members { batchings: self.batchings.with(kind), ..self }
+    }
+
+    /// These members and one more agreement, in place of one of its name; of several that suit, the last is taken.
+    #[must_use]
+    pub fn with_agreement(self, kind: &'static AgreementKind) -> Members {
+        Members { agreements: self.agreements.with(kind), ..self }
+    }
+
     /// These members and one more decoder of links, in place of one of its name.
     #[must_use]
     pub fn with_decoder(self, kind: &'static DecoderKind) -> Members {
@@ -106,6 +123,16 @@ impl Members {
     /// If there is none of this name.
     pub fn task(&self, config: &Config) -> Result<&'static TaskKind> {
         find("task.kind", &self.tasks, &config.task.kind)
+    }
+
+    pub(crate) fn batching(&self, config: &Config) -> Result<&'static BatchingKind> {
+        find("batch.kind", &self.batchings, &config.batch.kind)
+    }
+
+    /// How workers agree at this cadence.
+    pub(crate) fn agreement(&self, cadence: &Cadence) -> &'static AgreementKind {
+        let suiting = self.agreements.iter().filter(|kind| (kind.suits)(cadence));
+        suiting.last().expect("ours suit every cadence")
     }
 
     pub(crate) fn decoder(&self, config: &Config) -> Result<&'static DecoderKind> {
@@ -188,11 +215,7 @@ impl Members {
             of("task", "decoder", self.decoders.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "optimiser", self.optimisers.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "lr_schedule", self.rates.iter().map(|kind| (kind.name, kind.options)).collect()),
-            of(
-                "batch",
-                "kind",
-                vec![("neighbours", &["fanouts", "cache", "redraw", "ahead"]), ("clusters", &["clusters"])],
-            ),
+            of("batch", "kind", self.batchings.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("schedule", "kind", self.schedules.iter().map(|kind| (kind.name, kind.options)).collect()),
         ]
     }

@@ -40,7 +40,7 @@ use batching::Batching;
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
 pub use links::{LinkPlan, LinkSets, RankedAmong};
-pub use members::{Members, TaskKind, TaskRegistry};
+pub use members::{AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, Members, TaskKind, TaskRegistry};
 pub use narrow::Reader;
 pub(crate) use targets::has_labels_to_learn;
 pub use trainers::TrainersPlan;

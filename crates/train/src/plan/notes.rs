@@ -4,7 +4,7 @@ use laconic_graph::leaks::Leaks;
 use laconic_wire::{Direction, Tag};
 
 use super::Plan;
-use crate::config::{BatchConfig, BatchKind, CodecChoice, Config, CostsChoice, EvaluationInputs, TrainersHalo};
+use crate::config::{BatchConfig, CodecChoice, Config, CostsChoice, EvaluationInputs, TrainersHalo};
 use crate::schedule::Stage;
 use crate::selection::Scope;
 
@@ -211,7 +211,7 @@ impl Plan {
         let Config { messages, batch, .. } = &*self.config;
         let default = BatchConfig::default();
         let any = |is: &dyn Fn(&Stage) -> bool| self.stages.iter().any(is);
-        let in_batches = self.batching.is_some() && batch.kind == BatchKind::Neighbours;
+        let in_batches = self.draws_neighbours();
         let draws = any(&|stage| self.samples(stage));
         let sampling = |batch: &BatchConfig| (batch.fanouts.clone(), batch.redraw, batch.ahead);
         let is_input = |layer: usize| any(&|stage| usize::from(stage.first_layer) == layer);

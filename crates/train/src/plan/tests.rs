@@ -410,6 +410,21 @@ fn what_cannot_stand_in_for_other_columns_is_refused() {
     }
 }
 
+/// Editors complete what the schema lists.
+#[test]
+fn the_schema_lists_every_member_that_a_closed_list_stands_for() {
+    let schema = crate::config::schema();
+    let members = Members::default();
+    let tasks: Vec<&str> = members.tasks.names().collect();
+    let batchings: Vec<&str> = members.batchings.names().collect();
+    for (list, names) in [("TaskChoice", tasks), ("BatchKind", batchings)] {
+        let choices = schema.pointer(&format!("/$defs/{list}/oneOf")).and_then(|choices| choices.as_array());
+        let choices = choices.unwrap_or_else(|| panic!("no {list} in the schema"));
+        let listed: Vec<&str> = choices.iter().filter_map(|choice| choice["const"].as_str()).collect();
+        assert_eq!(listed, names, "{list}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC*", set in "\\PC*") {

@@ -230,7 +230,7 @@ impl Pair<'_> {
         let differences = differences(&plan, &many[0].trained.chosen, &one);
         let mut found = Verification {
             workers: many.len() as u32,
-            rounds: self.config.train.epochs * plan.batching.as_ref().map_or(1, |batching| batching.batches),
+            rounds: self.config.train.epochs * plan.batches_of_epoch(),
             epsilon: reads_epsilon(self.members, &self.config)?.then_some(self.config.train.epsilon),
             worst: worst(&differences),
             differences,

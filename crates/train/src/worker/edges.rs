@@ -44,6 +44,16 @@ pub fn pairs_bytes(pairs: u64) -> usize {
     10 * (pairs as usize + 1)
 }
 
+impl Worker {
+    /// Has its edges at hand while something else of the worker changes.
+    pub fn with_links<T>(&mut self, run: impl FnOnce(&mut Worker, &LinkSets) -> T) -> T {
+        let sets = self.links.take().unwrap_or_default();
+        let result = run(self, &sets);
+        self.links = Some(sets);
+        result
+    }
+}
+
 impl EdgesAmong {
     /// Those of the pairs that are edges of anybody, own edges being `sets`; called on every worker at once. Edges that
     /// are held out count where `counts_held`.

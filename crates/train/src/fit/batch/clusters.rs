@@ -5,7 +5,7 @@ use laconic_graph::sample::{Clusters, CsrLists, Neighbourhoods, Sampled, Sampler
 use laconic_nn::kernels::elementwise::drop_out_in_place;
 use laconic_nn::{Block, EdgeData};
 
-use super::{Batches, Round, Training};
+use super::{Batches, BatchingKind, Round, Training};
 use crate::error::Result;
 use crate::fit::task::Learning;
 use crate::pass::batch::{Batch, BatchPass, BatchWalk, input_dropout};
@@ -15,9 +15,16 @@ use crate::sample::own_edges;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
 
+pub(super) const KIND: BatchingKind = BatchingKind {
+    name: "clusters",
+    options: &["clusters"],
+    draws: false,
+    build: |worker, _, _, batching| Ok(Box::new(ClusterBatches::new(worker, batching)?)),
+};
+
 /// Batches of clusters. Nodes are numbered in the order of their ids, which need not be that of own rows, so that
 /// clusters and batches do not depend on how rows stand.
-pub(super) struct ClusterBatches {
+struct ClusterBatches {
     clusters: Clusters,
     neighbourhoods: Neighbourhoods,
     batches: u32,

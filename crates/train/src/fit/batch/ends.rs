@@ -2,7 +2,6 @@
 //! nodes, and a pass runs over the kept rows of these.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::links::EdgeBatches;
 use super::{Batches, Round, Training};
@@ -12,7 +11,6 @@ use crate::fit::task::Learning;
 use crate::pass::inputs::Inputs;
 use crate::pass::network::Pass;
 use crate::pass::walk::Walk;
-use crate::plan::LinkPlan;
 use crate::plan::batching::Batching;
 use crate::sample::{Job, Known, WINDOW};
 use crate::worker::Worker;
@@ -40,11 +38,12 @@ struct Current {
 }
 
 impl EndRows {
-    /// Batches of a stage that reads no neighbours, by a trainer whose pairs are of own nodes.
-    pub fn new(worker: &Worker, plan: &Arc<LinkPlan>, batching: &Batching) -> EndRows {
-        let (edges, known) = (EdgeBatches::new(plan.clone(), batching.batches), Known::own(&worker.local));
+    /// Batches of a stage that reads no neighbours, by a trainer whose pairs are of own nodes; `None` where targets are
+    /// no edges.
+    pub fn new(worker: &Worker, batching: &Batching) -> Option<EndRows> {
+        let (edges, known) = (EdgeBatches::of(&worker.plan, batching)?, Known::own(&worker.local));
         let (jobs, current, pass) = Default::default();
-        EndRows { edges, batches: batching.batches, known, jobs, next: 0, current, pass }
+        Some(EndRows { edges, batches: batching.batches, known, jobs, next: 0, current, pass })
     }
 }
 

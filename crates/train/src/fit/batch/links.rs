@@ -13,7 +13,8 @@ use laconic_graph::sample::batch_of_edge;
 use super::Round;
 use crate::error::Result;
 use crate::fit::pairs::{Drawn, Pairs};
-use crate::plan::LinkPlan;
+use crate::plan::batching::Batching;
+use crate::plan::{LinkPlan, Plan};
 use crate::sample::{Job, Known, LeftOut, Window};
 use crate::worker::Worker;
 
@@ -26,8 +27,10 @@ pub(super) struct EdgeBatches {
 }
 
 impl EdgeBatches {
-    pub fn new(plan: Arc<LinkPlan>, batches: u32) -> EdgeBatches {
-        EdgeBatches { plan, batches, pairs: VecDeque::new() }
+    /// `None` where targets are no edges.
+    pub fn of(plan: &Plan, batching: &Batching) -> Option<EdgeBatches> {
+        let plan = plan.links.clone()?;
+        Some(EdgeBatches { plan, batches: batching.batches, pairs: VecDeque::new() })
     }
 
     /// The pairs of the next batch.

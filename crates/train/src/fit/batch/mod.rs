@@ -8,17 +8,19 @@ mod rows;
 mod sampled;
 
 use laconic_nn::Network;
+use laconic_nn::registry::{Kind, Registry};
 
 use super::task::Task;
 use crate::error::Result;
 use crate::pass::context::PassContext;
 use crate::pass::inputs::Inputs;
 use crate::pass::network::Pass;
+use crate::plan::batching::Batching;
 use crate::schedule::Stage;
 use crate::worker::Worker;
 
 /// One round's pass: what it trains, on what.
-pub(super) struct Training<'a> {
+pub struct Training<'a> {
     /// The layers that are trained.
     pub network: &'a Network,
     /// All parameters, one flat slice.
@@ -37,7 +39,7 @@ pub(super) struct Training<'a> {
 
 /// A round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
+pub struct Round {
     /// Its number, over all stages, from 1.
     pub number: u32,
     /// Rounds of the stage before it.
@@ -52,7 +54,7 @@ impl Round {
 }
 
 /// The rows that rounds run over, round by round.
-pub(super) trait Batches {
+pub trait Batches {
     /// Goes on to a round, and returns what its training rows here count for.
     ///
     /// # Errors
@@ -72,22 +74,50 @@ pub(super) trait Batches {
     fn refresh(&mut self, _inputs: &Inputs) {}
 }
 
+/// What batches of nodes with their neighbours are: an entry of a [`BatchingRegistry`].
+#[derive(Debug)]
+pub struct BatchingKind {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// The keys of `[batch]` that it alone reads.
+    pub options: &'static [&'static str],
+    /// Whether neighbours are drawn, hop by hop, which may be anybody's nodes; otherwise a batch reads own rows alone.
+    pub draws: bool,
+    /// Makes the batches of a stage that reads neighbours.
+    pub build: fn(&Worker, &Stage, &Inputs, &Batching) -> Result<Box<dyn Batches>>,
+}
+
+/// Every kind of batches that this crate has.
+pub const BATCHINGS: &[BatchingKind] = &[sampled::KIND, clusters::KIND];
+
+/// Kinds of batches by name.
+pub type BatchingRegistry = Registry<BatchingKind>;
+
+impl Kind for BatchingKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        BATCHINGS
+    }
+}
+
 /// The rows that a stage runs over.
 ///
 /// # Errors
 /// If the system starts no thread for making batches.
 pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<dyn Batches>> {
-    let plan = &worker.plan;
-    match &plan.batching {
-        Some(batching) if plan.samples(stage) => {
-            Ok(Box::new(sampled::SampledBatches::new(worker, stage, inputs, batching)?))
-        }
-        Some(batching) if plan.clusters(stage) => Ok(Box::new(clusters::ClusterBatches::new(worker, batching)?)),
-        batching => match (batching, &plan.links, rows::TrainingRows::new(worker, stage, inputs, batching.clone())) {
-            (_, _, Some(rows)) => Ok(Box::new(rows)),
-            (Some(batching), Some(links), None) => Ok(Box::new(ends::EndRows::new(worker, links, batching))),
-            _ => Ok(Box::new(full::AllRows::new(worker, stage, inputs))),
-        },
+    let batching = worker.plan.batching.as_ref();
+    if let Some(batching) = batching.filter(|_| stage.reads_neighbours()) {
+        return (batching.kind.build)(worker, stage, inputs, batching);
+    }
+    if let Some(rows) = rows::TrainingRows::new(worker, stage, inputs, batching.cloned()) {
+        return Ok(Box::new(rows));
+    }
+    match batching.and_then(|batching| ends::EndRows::new(worker, batching)) {
+        Some(ends) => Ok(Box::new(ends)),
+        None => Ok(Box::new(full::AllRows::new(worker, stage, inputs))),
     }
 }
 

@@ -6,7 +6,7 @@ use laconic_nn::kernels::elementwise::{drop_out_in_place, gather};
 use laconic_nn::{Matrix, Operand};
 
 use super::links::EdgeBatches;
-use super::{Batches, Round, Training};
+use super::{Batches, BatchingKind, Round, Training};
 use crate::error::Result;
 use crate::fit::pairs::{Pairs, weights};
 use crate::fit::task::Learning;
@@ -20,6 +20,13 @@ use crate::sample::{Drawing, Drawn, Draws, Job, Known, LeftOut, RemoteRows, WIND
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
+
+pub(super) const KIND: BatchingKind = BatchingKind {
+    name: "neighbours",
+    options: &["fanouts", "cache", "redraw", "ahead"],
+    draws: true,
+    build: |worker, stage, inputs, batching| Ok(Box::new(SampledBatches::new(worker, stage, inputs, batching)?)),
+};
 
 /// The own rows of a batch: training rows whose draw of the epoch is this batch.
 pub(super) fn rows_of_batch(worker: &Worker, rows: &[u32], batching: &Batching, round: Round) -> Vec<Vec<u32>> {
@@ -57,7 +64,7 @@ enum Learned {
 }
 
 /// Batches of sampled neighbourhoods.
-pub(super) struct SampledBatches {
+struct SampledBatches {
     batching: Batching,
     of: Of,
     rounds: u32,
@@ -106,10 +113,7 @@ impl SampledBatches {
         let draws = if has_copies { draws.keeping_halo_apart() } else { draws };
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
-            of: match &plan.links {
-                Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
-                None => Of::Rows(training_rows(worker)),
-            },
+            of: EdgeBatches::of(plan, batching).map_or_else(|| Of::Rows(training_rows(worker)), Of::Edges),
             // An independent trainer goes on until it is told that it is over, and so does whoever corrects means.
             rounds: if plan.trainers.is_some() { u32::MAX } else { stage.rounds },
             window: Window::new(draws, known, batching.ahead)?,

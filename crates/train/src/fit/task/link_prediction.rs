@@ -162,22 +162,23 @@ impl Task for LinkPrediction {
 
     fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<Evaluated> {
         let sent = worker.transport.sent().total().framed;
-        let sets = worker.links.take().unwrap_or_default();
-        let (mut ends, edges, left) = match self.judged.take() {
-            Some(found) => found,
-            None => self.find_judged(worker, &sets, round)?,
-        };
-        let judged = Judged { plan: &self.plan, sets: &sets, edges: &edges };
-        let tail = self.tail(p.len());
-        let [others, _] = &mut self.others;
-        ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
-        let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail], rows: [outputs, others] };
         let metrics = worker.plan.metrics.clone();
         let tells = worker.evaluator.parts().is_some();
-        let Worker { compute, local, .. } = &mut *worker;
-        let judgements: Judgements = judged.judge(compute, &mut self.scorer, scoring, ends.index(), local, tells);
-        worker.links = Some(sets);
-        self.judged = Some((ends, edges, left));
+        let (judgements, left) = worker.with_links(|worker, sets| -> Result<(Judgements, [Left; 2])> {
+            let (mut ends, edges, left) = match self.judged.take() {
+                Some(found) => found,
+                None => self.find_judged(worker, sets, round)?,
+            };
+            let judged = Judged { plan: &self.plan, sets, edges: &edges };
+            let tail = self.tail(p.len());
+            let [others, _] = &mut self.others;
+            ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
+            let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail], rows: [outputs, others] };
+            let Worker { compute, local, .. } = &mut *worker;
+            let judgements = judged.judge(compute, &mut self.scorer, scoring, ends.index(), local, tells);
+            self.judged = Some((ends, edges, left));
+            Ok((judgements, left))
+        })?;
         let measured = Measured { links: &self.plan, metrics: &metrics };
         judgements.figures(&mut worker.transport, measured, left, round, sent, tells)
     }

@@ -62,10 +62,10 @@ impl StageForecast<'_> {
         for (tag, width) in stage.evaluation_exchanges() {
             self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
         }
-        if let Some(links) = &plan.links {
+        if let Some(bounds) = Bounds::of(plan, self.shapes) {
             let (width, layer) = (stage.outputs(), stage.last_layer() + 1);
             let at = Embeddings { plan, coders: self.coders, width, layer, round, window: None };
-            Bounds::of(links, self.shapes).evaluation(at, book)?;
+            bounds.evaluation(at, book)?;
         }
         self.figures(round, book);
         let (rank, size, shape) = (Rank(self.shapes.rank), self.shapes.workers(), self.forecast.evaluator.parts());

@@ -1,0 +1,145 @@
+//! A task, a kind of batches and an agreement from outside: each joins by a line, is found, and trains.
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_nn::Matrix;
+use laconic_nn::loss::Targets;
+use laconic_train::fit::agreement::{Agreement, Turn};
+use laconic_train::fit::batch::{BATCHINGS, Batches, Round, Training};
+use laconic_train::fit::task::{Learning, Task};
+use laconic_train::pass::inputs::Inputs;
+use laconic_train::plan::{AgreementKind, BatchingKind, TaskKind};
+use laconic_train::worker::Worker;
+use laconic_train::worker::evaluate::Evaluated;
+use laconic_train::{Config, Members, Options, Result, Run, plan, train};
+
+/// Classes by least squares: scores of a node come near 1 for its class and 0 for the others.
+struct Squares;
+
+static SQUARES: TaskKind = TaskKind { name: "least_squares", build: |_, _| Box::new(Squares), ..TaskKind::USUAL };
+
+impl Task for Squares {
+    fn loss(
+        &mut self,
+        worker: &mut Worker,
+        learning: Learning<'_>,
+        outputs: &Matrix,
+        gradient: &mut Matrix,
+        _g: &mut [f32],
+    ) -> Result<f64> {
+        let (targets, counts) = match learning.rows {
+            Some(subset) => (subset.targets(), &subset.all[..]),
+            None => worker.training_targets(),
+        };
+        let Targets::Classes(classes) = targets else { panic!("a node has one class") };
+        let columns = outputs.columns();
+        gradient.reshape(outputs.rows(), columns);
+        gradient.data_mut().fill(0.0);
+        let mut loss = 0.0;
+        for row in (0..outputs.rows()).filter(|&row| counts[row]) {
+            for column in 0..columns {
+                let truth = if classes[row] == column as i32 { 1.0 } else { 0.0 };
+                let off = outputs.row(row)[column] - truth;
+                loss += f64::from(off * off * learning.scale);
+                gradient.data_mut()[row * columns + column] = 2.0 * off * learning.scale;
+            }
+        }
+        Ok(loss)
+    }
+
+    fn evaluate(&mut self, worker: &mut Worker, _p: &[f32], outputs: &Matrix, round: u32) -> Result<Evaluated> {
+        worker.evaluate(outputs, round)
+    }
+}
+
+/// Clusters by another name.
+struct Others(Box<dyn Batches>);
+
+static OTHERS: BatchingKind = BatchingKind {
+    name: "others_clusters",
+    build: |worker, stage, inputs, batching| {
+        Ok(Box::new(Others((BATCHINGS[1].build)(worker, stage, inputs, batching)?)))
+    },
+    ..BATCHINGS[1]
+};
+
+impl Batches for Others {
+    fn turn(&mut self, worker: &mut Worker, round: Round, inputs: &Inputs) -> Result<f64> {
+        self.0.turn(worker, round, inputs)
+    }
+
+    fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
+        self.0.gradient(worker, training, g)
+    }
+}
+
+/// Steps by the signs of summed gradients (signSGD, Bernstein et al., 2018).
+struct Signs;
+
+static SIGNS: AgreementKind =
+    AgreementKind { name: "signs", suits: |cadence| !cadence.is_local(), build: || Box::new(Signs) };
+
+impl Agreement for Signs {
+    fn rows(&self, worker: &Worker, _own: f64) -> f64 {
+        worker.global_rows[0]
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
+        turn.gradient.iter_mut().filter(|value| **value != 0.0).for_each(|value| *value = value.signum());
+        Ok(())
+    }
+}
+
+fn graph() -> Dataset {
+    sbm(&SbmSpec { nodes: 300, classes: 3, features: 16, seed: 1, ..SbmSpec::default() })
+        .expect("a sound specification")
+}
+
+/// A short run in memory by two workers; checked to send what is predicted.
+fn run(members: &Members, keys: &str) -> Run {
+    let text = format!("partition.parts = 2\nmodel.hidden = 16\ntrain.epochs = 30\ntrain.threads = 1\n{keys}");
+    let config: Config = members.parse(&text, &[]).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let predicted = plan(members, &config, graph()).expect("a plan");
+    let options = Options { members: members.clone(), ..Options::default() };
+    let run = train(&config, graph(), options).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let bytes: u64 = predicted.workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum();
+    assert_eq!(run.summary.bytes.total, bytes, "{keys}");
+    run
+}
+
+#[test]
+fn a_task_of_ones_own_learns() {
+    let members = Members::default().with_task(&SQUARES);
+    for keys in ["task.kind = 'least_squares'", "task.kind = 'least_squares'\nbatch = { size = 50, kind = 'clusters' }"]
+    {
+        let accuracy = run(&members, keys).test("accuracy").expect("nodes are tested");
+        assert!(accuracy > 0.6, "{keys}: {accuracy}");
+    }
+    let unknown = members.parse("task.kind = 'squares'", &[]).expect_err("there is none of this name").to_string();
+    assert!(unknown.contains("least_squares"), "{unknown}");
+    let unread = members.parse("task = { kind = 'least_squares', decoder = 'dot' }", &[]);
+    let unread = unread.expect_err("it reads no decoder").to_string();
+    assert!(unread.contains("task.kind = \"least_squares\" does not read it"), "{unread}");
+}
+
+#[test]
+fn batches_of_ones_own_are_trained_on() {
+    let members = Members::default().with_batching(&OTHERS);
+    let digest = |kind: &str| {
+        let keys = format!("batch = {{ size = 50, kind = '{kind}', clusters = 12 }}");
+        run(&members, &keys).summary.parameters.digest
+    };
+    assert_eq!(digest("others_clusters"), digest("clusters"));
+}
+
+#[test]
+fn an_agreement_of_ones_own_takes_the_place_of_ours_where_it_suits() {
+    let members = Members::default().with_agreement(&SIGNS);
+    let digest = |members: &Members, keys: &str| run(members, keys).summary.parameters.digest;
+    let sgd = "train.optimiser = 'sgd'\ntrain.momentum = 0.0\n";
+    assert_ne!(digest(&members, sgd), digest(&Members::default(), sgd));
+    let local = format!("{sgd}train.sync_every = 3");
+    assert_eq!(digest(&members, &local), digest(&Members::default(), &local));
+    assert!(run(&members, sgd).test("accuracy").is_some_and(|accuracy| accuracy > 0.6));
+}
