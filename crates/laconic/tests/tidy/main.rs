@@ -14,6 +14,7 @@ use laconic_graph::partition::PartitionerRegistry;
 use laconic_nn::layer::LayerRegistry;
 use laconic_nn::optimiser::{OptimiserRegistry, RateRegistry};
 use laconic_train::config::TransportKind;
+use laconic_train::plan::TaskRegistry;
 use laconic_train::schedule::ScheduleRegistry;
 use laconic_train::selection::SelectionRegistry;
 use laconic_wire::codec::CodecRegistry;
@@ -215,6 +216,7 @@ fn member_names() -> BTreeSet<&'static str> {
     names.extend(CodecRegistry::default().names());
     names.extend(SelectionRegistry::default().names());
     names.extend(ScheduleRegistry::default().names());
+    names.extend(TaskRegistry::default().names());
     names.extend(PartitionerRegistry::default().names());
     names.extend(LayerRegistry::default().names());
     names.extend(OptimiserRegistry::default().names());

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::named::member_name;
+
 /// `[batch]`: training on batches of nodes, or edges, instead of all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -14,6 +16,7 @@ pub struct BatchConfig {
     pub size: usize,
     /// neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes with the edges
     /// between them.
+    #[serde(deserialize_with = "member_name")]
     #[schemars(with = "BatchKind")]
     pub kind: String,
     /// neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each).

@@ -8,6 +8,7 @@ mod data;
 mod keys;
 mod messages;
 mod model;
+mod named;
 mod overrides;
 mod pace;
 mod partition;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::NamedSplit;
+use super::named::member_name;
 use crate::error::Result;
 
 /// `[task]`: what is learned.
@@ -12,6 +13,7 @@ use crate::error::Result;
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfig {
     /// node_classification | link_prediction.
+    #[serde(deserialize_with = "member_name")]
     #[schemars(with = "TaskChoice")]
     pub kind: String,
     /// link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns; distmult learns

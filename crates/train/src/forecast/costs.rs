@@ -137,7 +137,7 @@ pub fn forecast_counted(
     ledger: fn() -> Ledger,
 ) -> Result<Option<Costs>> {
     let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
-    if plan.inductive || plan.task.of_pairs {
+    if !plan.trains_on_all_edges() {
         // Nobody has counted the graph that training nodes induce, or that is left when edges are held out.
         return Ok(None);
     }

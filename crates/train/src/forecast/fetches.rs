@@ -62,7 +62,7 @@ fn slack(plan: &Plan, mean: f64) -> f64 {
 fn learned_elsewhere(plan: &Plan, batching: &Batching, (own, batches): (usize, u32)) -> usize {
     let all = (batching.size as u64).saturating_mul(batching.batches.into());
     // How many edges are not held out is only about known.
-    if plan.task.of_pairs {
+    if !plan.counts_targets() {
         let mean = batching.size as f64 * f64::from(batches);
         return (mean + slack(plan, mean)) as usize;
     }
@@ -107,9 +107,9 @@ impl Border {
                 let fanout = fanouts.get(layer).map(|fanout| fanout.unwrap_or(batching.nodes));
                 width = width.saturating_mul(fanout.map_or(1, |fanout| fanout.saturating_add(1)));
                 // Batches of nodes begin from own ones, whose neighbours are those of the halo.
-                read[layer] = match plan.task.of_pairs {
-                    false if is_last(layer) => 0,
-                    false if is_last(layer + 1) => width.min(window.saturating_mul(neighbours)).min(most),
+                read[layer] = match plan.reads_own_outputs() {
+                    true if is_last(layer) => 0,
+                    true if is_last(layer + 1) => width.min(window.saturating_mul(neighbours)).min(most),
                     _ => width.min(most),
                 };
             }
@@ -160,7 +160,7 @@ impl FetchBounds {
         let owner = numbers(1, shapes.workers());
         let mut bytes = Vec::new();
         // What the last layer's are for are own nodes, or ends of pairs.
-        for layer in 1..fanouts.len() + usize::from(plan.task.of_pairs) {
+        for layer in 1..fanouts.len() + usize::from(!plan.reads_own_outputs()) {
             bytes.push((Step::DrawQuestions, layer - 1, ids(asked[layer], lists, nodes)));
             let (answered, all) = (answered[layer], lists.saturating_mul(edges));
             let drawn = fanouts

@@ -46,7 +46,7 @@ pub fn outlined(part: &Part, plan: &Plan, keeps_accounts: bool) -> Memory {
 /// What the trainer of a part holds, which its aggregator judges.
 pub fn of_trainer(part: &Part, plan: &Plan) -> Memory {
     let mut shapes = outline(part, plan);
-    if plan.task.of_pairs {
+    if plan.keeps_targets_apart() {
         shapes.split_rows[1..].fill(0);
         shapes.given_pairs = [0; 2];
     }
@@ -62,7 +62,7 @@ pub fn of_evaluator(part: &Part, plan: &Plan) -> Memory {
 /// What the aggregator of so many trainers holds, from all parts as one: it judges, and trains where it corrects means.
 pub fn of_aggregator(whole: &Part, plan: &Plan, trainers: usize) -> Memory {
     let (mut shapes, corrects) = (outline(whole, plan), plan.trainers.as_ref().is_some_and(|of| of.corrections > 0));
-    if plan.task.of_pairs && !corrects {
+    if plan.keeps_targets_apart() && !corrects {
         shapes.split_rows[0] = 0;
     }
     let mut memory = held(&shapes, plan, true, corrects);

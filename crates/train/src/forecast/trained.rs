@@ -20,7 +20,7 @@ pub fn own_counts(part: &Part) -> GlobalCounts {
 
 /// Those of these parts in which a node is to learn from; all where links are learned, or no node has a label.
 pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>, plan: &Plan) -> Vec<u32> {
-    if plan.task.of_pairs {
+    if !plan.task.of_labels {
         return parts;
     }
     let some: Vec<u32> = every

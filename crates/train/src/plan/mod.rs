@@ -165,8 +165,7 @@ impl Plan {
     /// If a name is unknown or a value makes no sense.
     pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
-        let kind = members.layer(config)?;
-        let mut widths = widths.into();
+        let (kind, mut widths): (_, Widths) = (members.layer(config)?, widths.into());
         let links = LinkPlan::of(members, config, widths.relations)?;
         if links.is_some() {
             widths.classes = config.model.hidden;
@@ -305,7 +304,7 @@ impl Plan {
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn is_predictable(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
-        self.messages.are_predictable() && !self.task.of_pairs && !fetches
+        self.messages.are_predictable() && !self.asks_for_ends() && !fetches
     }
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
@@ -314,7 +313,7 @@ impl Plan {
     /// messages are counted by each start.
     pub fn goes_on_as_one(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
-        self.trainers.is_none() && !self.task.of_pairs && !fetches && self.config.messages.skip.is_none()
+        self.trainers.is_none() && !self.asks_for_ends() && !fetches && self.config.messages.skip.is_none()
     }
 
     /// The first layer that reads neighbours; all that do are of one kind.

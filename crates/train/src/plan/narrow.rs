@@ -34,7 +34,7 @@ impl Plan {
     pub fn trains_on_rows_alone(&self, stage: &Stage) -> bool {
         let first = stage.first();
         let is_kept = first.facts().message_width == 0 || (stage.freezes() && !first.facts().message_has_parameters);
-        is_kept && stage.reads_no_further() && !self.task.of_pairs
+        is_kept && stage.reads_no_further() && self.reads_own_outputs()
     }
 
     /// How many of a stage's last layers may leave out rows.
@@ -42,7 +42,7 @@ impl Plan {
         // Batches have rows of their own, and so have rounds that read no neighbours.
         let has_own = reader == Reader::Loss && (self.batching.is_some() || self.trains_on_rows_alone(stage));
         // Edges to learn from or to be judged by are anywhere.
-        if has_own || self.task.of_pairs {
+        if has_own || !self.reads_own_outputs() {
             return 0;
         }
         // What is put together for the last layer is of all rows.

@@ -144,7 +144,7 @@ impl Plan {
         let live = self.live();
         let exchanges = self.frozen != Scope::Nothing;
         // Embeddings of pairs' ends, and their gradients.
-        let has_ends = self.task.of_pairs && self.batching.is_none();
+        let has_ends = self.asks_for_ends() && self.batching.is_none();
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
         let freezes = |stage: &Stage| stage.freezes() && !self.reads_own_inputs(stage);
         let crosses = !live.is_empty() || has_ends || fetches || self.stages.iter().any(freezes);

@@ -47,6 +47,34 @@ impl Plan {
         Ok((Plan { metrics, inductive, class_weights, class_counts, ..self }, counts.train))
     }
 
+    /// Whether own rows are all that losses and figures read of what the network outputs: not the ends of pairs, which
+    /// may be anybody's nodes.
+    pub fn reads_own_outputs(&self) -> bool {
+        !self.task.of_pairs
+    }
+
+    /// Whether workers ask each other who has the nodes at the ends of their pairs.
+    pub fn asks_for_ends(&self) -> bool {
+        self.task.of_pairs
+    }
+
+    /// Whether targets take memory of their own beside rows: pairs do.
+    pub fn keeps_targets_apart(&self) -> bool {
+        self.task.of_pairs
+    }
+
+    /// Whether how many targets all workers have follows from the data's counts; how many edges are held out is only
+    /// about known.
+    pub fn counts_targets(&self) -> bool {
+        !self.task.of_pairs
+    }
+
+    /// Whether training is on the graph that the parts have, which somebody may have counted: not on the one that
+    /// training nodes induce, nor on the one that is left when edges are held out.
+    pub fn trains_on_all_edges(&self) -> bool {
+        !self.inductive && !self.task.of_pairs
+    }
+
     /// How many nodes a batch begins from for each target: itself, or the ends of an edge and of the pairs that stand
     /// beside it.
     pub fn seeds_of_target(&self) -> usize {
@@ -94,7 +122,7 @@ impl Plan {
     /// # Errors
     /// If the split of its edges is none.
     pub fn learns_from(&self, part: &Part) -> Result<bool> {
-        if !self.task.of_pairs {
+        if self.task.of_labels {
             return Ok(has_labels_to_learn(part));
         }
         let own = |source: &u64| part.nodes.binary_search(source).is_ok();

@@ -69,7 +69,7 @@ impl Prediction {
                 let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
                 return Err(TrainError::config(what));
             }
-            if plan.task.of_pairs {
+            if !plan.task.of_labels {
                 // What nodes are is nothing to a model of links.
                 (part.labels, part.global.multi_label) = (Labels::None, false);
                 part.global.about.classes.clear();

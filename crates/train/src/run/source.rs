@@ -62,7 +62,7 @@ pub fn foreseen_of<'a>(
     config: &Config,
     pieces: impl Iterator<Item = (&'a Labels, &'a [u8])> + Clone,
 ) -> Result<Vec<String>> {
-    if members.task(config)?.of_pairs || pieces.clone().all(|(labels, _)| labels.classes() == 0) {
+    if !members.task(config)?.of_labels || pieces.clone().all(|(labels, _)| labels.classes() == 0) {
         return Ok(Vec::new());
     }
     let is_asked = |metric: &str| config.train.metrics.iter().any(|asked| asked == metric);

@@ -102,7 +102,7 @@ impl Window {
         let mut elsewhere = vec![Elsewhere::new(self.draws.columns()); jobs.len()];
         // Layers below the last read whoever those above have found, so each is asked for when these are known. Seeds
         // are own nodes, but for ends of links.
-        let first = if worker.plan.task.of_pairs { 0 } else { 1 };
+        let first = usize::from(worker.plan.reads_own_outputs());
         for depth in first..=layers {
             let mut sampler = Sampler::new(self.known.len());
             for ((job, sampled), elsewhere) in jobs.iter().zip(&mut sampled).zip(&elsewhere) {

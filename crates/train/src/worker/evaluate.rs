@@ -93,7 +93,7 @@ impl Evaluator {
     /// What a run measures on data of these counts.
     pub fn of(plan: &Plan, counts: &GlobalCounts) -> Evaluator {
         let (metrics, classes, sets) = (plan.metrics.clone(), counts.classes, counts.multi_label);
-        let form = Form::of(if plan.task.of_pairs { 0 } else { classes }, sets);
+        let form = Form::of(if plan.task.of_labels { classes } else { 0 }, sets);
         let shape = Shape { figures: 1 + metrics.len(), form };
         let tells = plan.config.train.part_figures;
         Evaluator { metrics, classes, sets, parts: tells.then_some(shape) }

@@ -37,7 +37,7 @@ pub struct Training<'a> {
     pub scale: f32,
 }
 
-/// A round.
+/// Which round of training it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
     /// Its number, over all stages, from 1.

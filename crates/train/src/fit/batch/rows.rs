@@ -29,7 +29,7 @@ impl TrainingRows {
     /// `None` where the stage reads neighbours.
     pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs, batching: Option<Batching>) -> Option<TrainingRows> {
         // An edge to learn from may be at any node.
-        if !stage.reads_no_further() || worker.plan.task.of_pairs {
+        if !stage.reads_no_further() || !worker.plan.reads_own_outputs() {
             return None;
         }
         let subset = Subset::new(&worker.local, &worker.local.masks[0]);

@@ -38,6 +38,7 @@ pub(super) const KIND: TaskKind = TaskKind {
         "eval_negatives",
     ],
     of_pairs: true,
+    of_labels: false,
     words: Words {
         noun: "edges",
         rows: "hidden rows of nodes that others have edges from, and embeddings of nodes at the ends of others' pairs",

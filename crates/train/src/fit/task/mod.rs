@@ -27,8 +27,10 @@ pub struct TaskKind {
     /// The keys of `[task]` that it alone reads.
     pub options: &'static [&'static str],
     /// Whether rows are embeddings of which pairs are scored, so that targets are edges, whose ends may be anybody's
-    /// nodes. Otherwise they are own nodes with labels.
+    /// nodes; such a plan has [`Plan::links`]. Otherwise targets are own nodes.
     pub of_pairs: bool,
+    /// Whether labels of nodes are what is learned; otherwise data need none.
+    pub of_labels: bool,
     /// What it says of itself.
     pub words: Words,
     /// Refuses data that nothing can be learned from, before there is a model.

@@ -14,6 +14,7 @@ pub(super) const KIND: TaskKind = TaskKind {
     name: "node_classification",
     options: &[],
     of_pairs: false,
+    of_labels: true,
     words: Words {
         noun: "nodes",
         rows: "hidden rows or class scores of nodes that others have edges from",
