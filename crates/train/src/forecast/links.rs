@@ -18,7 +18,7 @@ use crate::plan::{LinkPlan, Plan, RankedAmong};
 use crate::selection::Scope;
 use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
-use crate::worker::judgements::Judgements;
+use crate::worker::judgements::{Judgements, Measured};
 use crate::worker::left::Left;
 
 /// The most that one worker may need of others, and others of it.
@@ -48,7 +48,7 @@ impl<'a> Bounds<'a> {
     pub fn figures(&self, metrics: &[Metric], round: u32, book: &mut Book<'_>) {
         let shapes = self.shapes;
         let edges = shapes.split_rows[1] + shapes.split_rows[2];
-        let what = (self.links, metrics);
+        let what = Measured { links: self.links, metrics };
         book.note(What::Figures, 0, |ledger| Judgements::forecast(metrics, shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| Judgements::forecast_bins(metrics, shapes, round, ledger));
         book.note(What::Scored, edges, |ledger| Judgements::forecast_scores(what, shapes, round, ledger));
