@@ -1,11 +1,12 @@
 //! What became of each column of the user's tables: ids, labels, features, or nothing.
 
 use crate::build::{Duplicates, Removed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// What a column is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// It names the nodes.
@@ -49,23 +50,23 @@ impl Role {
 }
 
 /// One role in a table and the columns that have it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RoleLine {
-    /// The name of the table's file.
+    /// The file.
     pub table: String,
     /// What the columns are for.
     pub role: Role,
-    /// The columns in the order of the table; none where the table has no column for this.
+    /// Their names, in the order of the table; none where it has no column for this.
     pub columns: Vec<String>,
-    /// Columns and what is made of them, in words.
+    /// Columns and what is made of them, for people.
     pub text: String,
-    /// What its owner may not have meant: a column that is left out unasked, or something that is not there.
+    /// (something that may not be meant) A column that is left out unasked, or something that is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
 /// The roles of all columns, table by table.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Roles {
     /// A line a role; a line a column for those that are ignored.

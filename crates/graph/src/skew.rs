@@ -1,31 +1,32 @@
 //! Whether parts have the labels that the whole has: what is learned on one part apart from the others is about its own
 //! labels.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::dataset::{Labels, Split};
 use crate::part::Part;
 
 /// How the labels of training nodes are spread over parts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabelSkew {
     /// One entry a part.
     pub parts: Vec<PartLabels>,
-    /// The mean over training nodes of [`PartLabels::distance`], to two places.
+    /// The mean of the distances, weighted by labelled training nodes, to two places.
     pub skew: f64,
 }
 
 /// The labels of one part's training nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PartLabels {
-    /// Training nodes with a label.
+    /// Training nodes of the part that have a label.
     pub labelled: u64,
-    /// The most frequent label, where there is one.
+    /// The class that most of them have; null where there is none.
     pub most_frequent: Option<usize>,
-    /// The share of training nodes that have it.
+    /// The share of them that have it.
     pub share: f64,
-    /// From the labels of all parts together, 0 where they are alike: half of what the classes' shares differ by (the
-    /// total variation), or with several labels a node the mean over labels of what their shares differ by.
+    /// How far their classes lie from all parts', 0 to 1: half of what the classes' shares differ by (the total
+    /// variation), or with several labels a node the mean over labels of what their shares differ by.
     pub distance: f64,
 }
 

@@ -9,12 +9,13 @@ use crate::info::summary::{empty_classes, one_hot, unknown_labels};
 use crate::leaks::Leaks;
 use crate::node_types::types_of;
 use crate::sides::Sides;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Training works, but perhaps not on what was meant.
@@ -24,11 +25,11 @@ pub enum Severity {
 }
 
 /// Something that [`check`] found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// How bad it is.
+    /// `error` or `warning`.
     pub severity: Severity,
-    /// What it is, in a sentence.
+    /// What it is, a sentence.
     pub what: String,
 }
 

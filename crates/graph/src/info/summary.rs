@@ -4,19 +4,20 @@ use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Labels, Split};
 use crate::graph::Graph;
 use crate::node_types::types_of;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// The figures of a dataset, for people ([`fmt::Display`]) and for machines ([`Serialize`]).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Info {
-    /// What the data is called.
+    /// The dataset, called after its file.
     pub name: String,
-    /// The number of nodes.
+    /// How many nodes there are.
     pub nodes: usize,
-    /// Directed edges; an undirected edge counts twice.
+    /// Directed edges: an undirected one counts twice.
     pub edges: usize,
-    /// Whether some edge lacks its other direction.
+    /// Whether some edge has no other that leads back.
     pub directed: bool,
     /// Whether edges have weights.
     pub weighted: bool,
@@ -33,35 +34,36 @@ pub struct Info {
     /// What relations are called, where they have names.
     #[serde(skip)]
     pub relation_names: Vec<String>,
-    /// How many of the edges the data hold out to be predicted, for validation and for testing.
+    /// Of the edges those that the data hold out to be predicted, for validation and for testing; null where they hold
+    /// out none.
     pub held: Option<[u64; 2]>,
     /// Edges from a node to itself.
     pub self_loops: usize,
-    /// Nodes without any edge.
+    /// Nodes without edges.
     pub isolated: usize,
     /// Edges that end at a node.
     pub in_degree: Degrees,
-    /// The features, if any.
+    /// The features; null where there are none.
     pub features: Option<FeatureInfo>,
-    /// Number of classes.
+    /// How many classes there are.
     pub classes: usize,
-    /// Whether a node may have several classes.
+    /// Whether a node may have several labels.
     pub multi_label: bool,
-    /// How many nodes each class has.
+    /// Nodes of each class.
     pub label_counts: Vec<usize>,
-    /// Nodes without a label; in a multi-label set, nodes of which no class is known.
+    /// Nodes without a label; where a node may have several, those of which none is known.
     pub unlabelled: usize,
-    /// Labels that are not known of the nodes that have others; only multi-label sets can have some.
+    /// Labels that are not known of nodes that have others; 0 unless a node may have several.
     pub unknown_labels: usize,
-    /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label
-    /// sets.
+    /// The share of edges, among those with a label at both ends, that join nodes of one class; null where there are
+    /// none, and where a node may have several labels.
     pub edge_homophily: Option<f64>,
     /// How many nodes each split has for what.
     pub splits: Vec<SplitInfo>,
 }
 
 /// The spread of degrees.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Degrees {
     /// The mean over all nodes.
     pub mean: f64,
@@ -72,26 +74,26 @@ pub struct Degrees {
 }
 
 /// The figures of features.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct FeatureInfo {
     /// The number of columns.
     pub columns: usize,
-    /// Whether only non-zeros are stored.
+    /// Whether they are kept as sparse rows.
     pub sparse: bool,
     /// The share of values that are not 0.
     pub density: f64,
 }
 
 /// How many nodes have each role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SplitInfo {
-    /// To learn from.
+    /// Nodes to learn from.
     pub train: usize,
-    /// To choose by.
+    /// Nodes to choose by.
     pub val: usize,
     /// Nodes for the final figure.
     pub test: usize,
-    /// None of these.
+    /// Nodes without a role.
     pub none: usize,
 }
 

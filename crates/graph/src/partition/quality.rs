@@ -1,5 +1,6 @@
 //! What a partition costs: cut, halo, balance and memory, before anything is trained on it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Split;
@@ -7,7 +8,7 @@ use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 
 /// The figures of one partition. Balances are largest over mean: 1 is perfect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Quality {
     /// One entry a part.
     pub parts: Vec<PartQuality>,
@@ -21,20 +22,20 @@ pub struct Quality {
     pub halo_rows: u64,
     /// Halo rows over all rows that the parts hold, own and halo.
     pub halo_share: f64,
-    /// Balance of own nodes.
+    /// The largest part over the mean, by own nodes.
     pub node_balance: f64,
-    /// Balance of edges that end at own nodes.
+    /// The same by edges that end at own nodes.
     pub edge_balance: f64,
-    /// Balance of own training nodes.
+    /// The same by own training nodes; 1 without any.
     pub train_balance: f64,
     /// How often a node is held, on average: own and halo rows over nodes.
     pub replication: f64,
 }
 
 /// The figures of one part.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartQuality {
-    /// The number of own nodes.
+    /// Own nodes.
     pub nodes: u64,
     /// Edges that end at own nodes.
     pub edges: u64,
@@ -44,7 +45,7 @@ pub struct PartQuality {
     pub halo_rows: u64,
     /// Own and halo rows over own rows; 1 without own rows.
     pub replication: f64,
-    /// Estimated memory: features of own and halo rows as `f32`, and both blocks of the graph.
+    /// Estimated memory in bytes: features of own and halo rows as `f32`, and both blocks of the graph.
     pub memory_bytes: u64,
 }
 

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use laconic_nn::decisions::{CONFUSION_MAX, Decisions, Form};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::worker::parts::{JUDGED, PartCounts, Shape};
 
 /// Something of validation, and of testing.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-name" = "SPLIT"))]
 pub struct Judged<T> {
     /// That of validation nodes, or edges.
     pub val: T,
@@ -18,61 +20,63 @@ pub struct Judged<T> {
 }
 
 /// `parts.SPLIT`: what single parts come to.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartsSummary {
-    /// Nodes, or edges, of each part.
+    /// Nodes, or edges by their targets, of each part, by their numbers; of independent trainers all parts, dropped
+    /// ones too.
     pub count: Vec<u64>,
     /// By figure, the loss among them.
+    #[schemars(extend("x-name" = "METRIC"))]
     pub figures: BTreeMap<String, FigureOfParts>,
 }
 
 /// One figure of each part.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FigureOfParts {
-    /// Of each part; `None` where it is not defined.
+    /// The figure on each part's own nodes alone, `loss` among them; null where it is not defined.
     pub of: Vec<Option<f64>>,
-    /// The mean of those that are, each part for one, whatever it has of nodes; `None` of none.
+    /// The mean over parts that have it, each for one, whatever it has of nodes; null of none.
     pub mean: Option<f64>,
-    /// The sample standard deviation of those; `None` of fewer than two.
+    /// Their sample standard deviation; null of fewer than two.
     pub spread: Option<f64>,
-    /// The worst of those.
+    /// The worst of those; null of none.
     pub worst: Option<WorstPart>,
 }
 
 /// The part with the least of a metric, or the most loss; the first of equals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstPart {
-    /// The number of the part.
+    /// The part with the least, of `loss` the most; the first of equals.
     pub part: u32,
     /// What it comes to.
     pub figure: f64,
 }
 
 /// `classes.SPLIT[]`: what became of one class, or label, over all parts.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClassSummary {
-    /// The number of the class.
+    /// The number of the class, or label.
     pub class: u32,
-    /// Its name, where classes have names.
+    /// (classes that have names) Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many are of it.
+    /// Nodes that are of it.
     pub support: u64,
-    /// How many were taken for it.
+    /// Nodes that were taken for it.
     pub predicted: u64,
-    /// Of it, and taken for it.
+    /// Nodes of it that were taken for it.
     pub true_positives: u64,
-    /// Not of it, and taken for it.
+    /// Nodes that are not of it and were taken for it.
     pub false_positives: u64,
-    /// Of it, and not taken for it.
+    /// Nodes of it that were not taken for it.
     pub false_negatives: u64,
-    /// Neither of it nor taken for it.
+    /// Nodes that are neither of it nor taken for it; of labels where it is known whether a node has it.
     pub true_negatives: u64,
-    /// The share of those taken for it that are of it; `None` of none.
+    /// The share of those taken for it that are of it; null of none.
     pub precision: Option<f64>,
-    /// The share of those of it that were taken for it; `None` of none.
+    /// The share of those of it that were taken for it; null of none.
     pub recall: Option<f64>,
-    /// `None` where none is of it, and none taken for it.
+    /// The harmonic mean of both; null where none is of it, and none taken for it.
     pub f1: Option<f64>,
 }
 

@@ -1,21 +1,22 @@
 //! What bytes are for: the kinds of frames in four columns, so that methods are compared by what they change.
 
 use laconic_wire::{Kind, PerKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `bytes.by_purpose`: four sums over kinds of frames that come to `bytes.total`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Purposes {
-    /// Rows of neighbours and their gradients in training, frozen inputs among them, and what is said of
+    /// Bytes of rows of neighbours and their gradients in training, frozen inputs among them, and of what is said of
     /// their widths and of what batches draw.
     pub boundary: u64,
-    /// Gradients of parameters, or models, and the checkpoint that a resumed run hands round.
+    /// Bytes of gradients of parameters, or of models, and of the checkpoint that a resumed run hands round.
     pub parameters: u64,
-    /// All that evaluations send: rows, inputs that are fetched for them apart, and counts.
+    /// Bytes of all that evaluations send: rows, inputs that are fetched for them apart, and counts.
     pub evaluation: u64,
-    /// Ids, shapes and agreement before the first round, the sums of a checkpoint, and the closing report.
+    /// Bytes of ids, shapes and agreement before the first round, the sums of a checkpoint, and the closing report.
     pub start_up: u64,
 }
 

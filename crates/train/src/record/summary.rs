@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use laconic_wire::{Count, PerKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::aside::read_within;
@@ -26,24 +27,25 @@ use crate::worker::parts::{PartCounts, Shape};
 pub(super) const FILE: &str = "summary.json";
 
 /// `summary.json`: a run in figures, a contract with other programs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The program's version.
     pub version: String,
-    /// The resolved configuration.
+    /// The resolved configuration, section by section.
+    #[schemars(with = "Config")]
     pub config: serde_json::Value,
-    /// `blake3:…` of the dataset, as `laconic data info` says it.
+    /// (where somebody held the whole) `blake3:…` of the dataset, as `laconic data info` says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data_digest: String,
-    /// The name of each class, in the order of their numbers; empty where classes are called by their numbers.
+    /// (classes that have names) The name of each class, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_names: Vec<String>,
-    /// What each part is called, in the order of their numbers; empty where parts are called by these.
+    /// (parts that have names) What each part is called, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub part_names: Vec<String>,
     /// `train.seed` of the run.
     pub seed: u64,
-    /// Number of workers.
+    /// How many workers there were.
     pub workers: u32,
     /// `transport.kind`: what carried the bytes.
     pub transport: String,
@@ -53,13 +55,14 @@ pub struct Summary {
     pub rounds: u32,
     /// Figures of the best validation round.
     pub metrics: MetricsSummary,
-    /// The figures of that round of each part alone, where parts told them (`train.part_figures`).
+    /// (`train.part_figures`) The figures of the best round of each part alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Judged<PartsSummary>>,
-    /// What became of each class over all parts, where parts told it.
+    /// (`train.part_figures`, classes of nodes) What became of each class over all parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Judged<Vec<ClassSummary>>>,
-    /// Which classes were taken for which, where a node has one and they are few.
+    /// (`train.part_figures`, one class a node, at most 100 classes) Nodes by true class, the row, and by what they
+    /// were taken for, the column; null where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confusion: Option<Judged<Confusion>>,
     /// Bytes over all workers, framing included.
@@ -68,19 +71,20 @@ pub struct Summary {
     pub seconds: SecondsSummary,
     /// What it took, in bytes.
     pub memory: MemorySummary,
-    /// The share of the values of rows that was sent in each width of bits.
+    /// (values of rows) The share that was sent in so many bits.
     #[serde(default)]
+    #[schemars(extend("x-name" = "WIDTH"))]
     pub bits: BTreeMap<String, f64>,
-    /// The messages that a byte budget has chosen, where there is one.
+    /// (a budget that chose other codecs) `[messages]` as it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesConfig>,
-    /// What became of the columns of tables, what is unusual about the data, and what the configuration asks for and
-    /// the run had no use for.
+    /// (something to note) What became of the columns of tables, what is unusual about the data, and what the
+    /// configuration asks for and the run had no use for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// How many, and their digest.
     pub parameters: ParametersSummary,
-    /// How models were averaged, where workers are independent trainers; worker 0 is their aggregator then.
+    /// (independent trainers) How models were averaged; worker 0 is their aggregator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averaging: Option<AveragingSummary>,
 }
@@ -93,9 +97,10 @@ impl Summary {
 }
 
 /// `metrics`: the figures of the best round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsSummary {
-    /// The best round by validation, counted over stages.
+    /// The best round by validation, counted over stages; the figures are those of this round, over all parts
+    /// together.
     pub best_round: u32,
     /// Its figures, computed over all parts together.
     #[serde(flatten)]
@@ -103,25 +108,28 @@ pub struct MetricsSummary {
 }
 
 /// `bytes`: what all workers sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BytesSummary {
-    /// Payload and framing, counted at the senders.
+    /// Payload and framing of all workers, counted at the senders.
     pub total: u64,
-    /// What was predicted before the run; nothing where nobody could know it.
+    /// What was predicted before the run; null where nobody could know it. Of trainers by steps it is raised by a call
+    /// of each for every mean where one was late.
     pub predicted: Option<u64>,
     /// Whether the prediction is a bound, because sizes depend on what happens during the run.
     #[serde(default)]
     pub is_bound: bool,
-    /// What was predicted, by kind.
+    /// What was predicted, by kind of message.
     #[serde(default)]
+    #[schemars(extend("x-name" = "KIND"))]
     pub predicted_by_kind: BTreeMap<String, u64>,
     /// Payload alone, without framing.
     pub payload: u64,
-    /// The number of frames.
+    /// How many frames.
     pub frames: u64,
     /// What the receivers counted; equals `total` unless frames were lost.
     pub received: u64,
-    /// Bytes by the kind of frame.
+    /// Bytes by the kind of message.
+    #[schemars(extend("x-name" = "KIND"))]
     pub by_kind: BTreeMap<String, u64>,
     /// Bytes by what they are for.
     #[serde(default)]
@@ -132,10 +140,10 @@ pub struct BytesSummary {
     /// Messages that `messages.skip` left out: an empty frame went in place of each.
     #[serde(default)]
     pub skipped: u64,
-    /// Rows of other workers that batches read, batch by batch.
+    /// Rows of other workers that batches (`batch.size`) read, batch by batch.
     #[serde(default)]
     pub rows_read: u64,
-    /// Those of them that crossed, and were not kept from batches before.
+    /// Those of them that crossed: the others were kept from batches before (`batch.cache`).
     #[serde(default)]
     pub rows_fetched: u64,
     /// Bytes by sender and receiver.
@@ -143,20 +151,22 @@ pub struct BytesSummary {
     /// Bytes by the starts of the run: one, and one more each time that it was resumed.
     #[serde(default)]
     pub starts: Vec<StartBytes>,
-    /// Bytes of rounds that were sent again because the run had broken off after its last checkpoint; counted in
-    /// `total` as often as they were sent.
+    /// Bytes of rounds that were sent again because the run had broken off after its last checkpoint, over all starts;
+    /// counted in `total` as often as they were sent.
     #[serde(default)]
     pub repeated: u64,
-    /// Bytes whose rows are not in the ledger: those of workers whose folder is on another machine, and rows that were
-    /// removed.
+    /// Bytes without a row in `ledger.csv` here: those of workers on other machines, and rows that were removed.
     #[serde(default)]
     pub unlisted: u64,
-    /// What the run costs in one start: `total` without what was `repeated`, and without what later starts said
-    /// `again`. `None` of a run that was resumed where rows are missing here.
+    /// (unless it was resumed and rows are missing here, trainers have several stages, or a run whose trainers
+    /// exchange rows was killed) What one start would have sent: `total` without what was `repeated`, and without what
+    /// later starts said `again`. Batches that fetch rows, links and trainers say a little more again than this leaves
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub straight: Option<u64>,
-    /// The same by the kind of frame; empty where it is not known.
+    /// (as `straight`) The same by kind of message; empty where it is not known.
     #[serde(default)]
+    #[schemars(extend("x-name" = "KIND"))]
     pub straight_by_kind: BTreeMap<String, u64>,
 }
 
@@ -198,13 +208,13 @@ impl BytesSummary {
 }
 
 /// `seconds`: total and median are the slowest worker's, the others means over workers.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SecondsSummary {
-    /// From start-up to the end.
+    /// Of the slowest worker, from start-up to the end.
     pub total: f64,
-    /// The median round, evaluation apart.
+    /// The median of the slowest worker's rounds, evaluation apart.
     pub epoch_median: f64,
-    /// Everything but the following.
+    /// Everything but the following: the mean over workers, as the next three.
     pub compute: f64,
     /// Waiting for other workers.
     pub waiting: f64,
@@ -212,13 +222,13 @@ pub struct SecondsSummary {
     pub codec: f64,
     /// Evaluation, without waiting and coding.
     pub evaluation: f64,
-    /// The link model's clock at the end, where there is a link model.
+    /// (`transport.shape`, or independent trainers that are simulated) The link model's clock at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<f64>,
 }
 
 /// `memory`: of the processes, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySummary {
     /// The largest resident size of any process.
     pub peak_bytes: u64,
@@ -227,7 +237,7 @@ pub struct MemorySummary {
 }
 
 /// `parameters`: of all stages together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParametersSummary {
     /// Values of all stages.
     pub count: u64,

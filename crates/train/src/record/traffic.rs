@@ -1,16 +1,17 @@
 //! What went over which link, and what had before a run was resumed.
 
 use laconic_wire::{Count, PerKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One entry of `bytes.by_link`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkBytes {
-    /// The rank that sent.
+    /// The worker that sent.
     pub from: u32,
-    /// The rank that received.
+    /// The worker that received.
     pub to: u32,
-    /// The number of frames.
+    /// How many frames.
     pub frames: u64,
     /// Bytes without framing.
     pub payload: u64,
@@ -19,25 +20,25 @@ pub struct LinkBytes {
 }
 
 /// One entry of `bytes.starts`: what was sent from when the run was started or resumed until it ended or broke off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StartBytes {
     /// 0 for the first start, one more each time that the run was resumed.
     pub start: u32,
     /// The round that it went on from; 0 at the beginning, and where it broke off before it trained.
     pub after_round: u32,
-    /// The number of frames.
+    /// How many frames.
     pub frames: u64,
     /// Bytes without framing.
     pub payload: u64,
     /// Payload and framing.
     pub bytes: u64,
-    /// How many workers there were; 0 where runs of earlier programs do not say it.
+    /// How many workers there were; 0 where an earlier program did not write it down.
     #[serde(default)]
     pub workers: u32,
-    /// How many of them belong to rounds that a later start did again.
+    /// Bytes of rounds that a later start did again.
     pub repeated: u64,
-    /// How many others one start would not have sent: start-up, frozen inputs and the checkpoint of a run that goes on,
-    /// and what the start before said because it was stopped.
+    /// Bytes that one start would not have sent: start-up, frozen inputs and the checkpoint of a run that goes on, and
+    /// what the start before said because it was stopped.
     #[serde(default)]
     pub again: u64,
     /// Whether it ended in order. Of one that was killed, what had left in the round under way is missing.

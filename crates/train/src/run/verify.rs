@@ -3,6 +3,7 @@
 use laconic_graph::order::OrderKind;
 use laconic_graph::part::{Part, cut};
 use laconic_key::{Key, Purpose};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::{Config, Stored, TransportKind};
@@ -12,24 +13,28 @@ use crate::run::source::{Prepared, Source, assigned, prepared_to_cut};
 use crate::run::{Options, Outcome, run_threads};
 
 /// What a comparison found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verification {
     /// Workers compared with one.
     pub workers: u32,
-    /// Rounds of each stage: those asked for, or fewer where training makes too much of rounding errors.
+    /// Rounds of each stage that were compared: those asked for, or fewer where rounding alone makes one worker differ
+    /// from itself.
     pub rounds: u32,
-    /// `train.epsilon` that both trained with; `None` where the optimiser does not read it.
+    /// `train.epsilon` that both trained with: that of the run, or 0.001 where that is less; null where the optimiser
+    /// has none.
     pub epsilon: Option<f32>,
-    /// Per parameter the largest difference, relative to its largest value.
+    /// One entry a parameter.
     pub differences: Vec<Difference>,
-    /// The largest of them.
+    /// The largest of all differences.
     pub worst: f64,
-    /// The largest difference that passes.
+    /// The largest difference that passes: `--tolerance`; without, 0.0001 where rows are stored as `f32` and 0.03125
+    /// as `bf16`.
     pub tolerance: f64,
-    /// What rows are stored as, `f32` or `bf16`, which the tolerance is by unless one was given.
+    /// `f32` or `bf16`: `train.precision`, which the tolerance is by where none was given.
     pub precision: Stored,
-    /// Where something differed: how far one worker ended from itself with rows in another order and features that
-    /// differ in the last bits, in the fewest rounds for which that was looked at.
+    /// How far one worker ends from itself with its rows in another order and features that differ in the last bits,
+    /// in the fewest rounds for which that was looked at; with rows as `bf16` and no `--tolerance`, the largest
+    /// `differences[].rounding`; null where nothing differed, or workers do without something.
     pub rounding: Option<f64>,
     /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
     /// prediction is one), and senders and receivers agree.
@@ -41,7 +46,7 @@ pub struct Verification {
 }
 
 /// One parameter's difference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The stage's number, from 0.
     pub stage: usize,
@@ -51,8 +56,9 @@ pub struct Difference {
     pub relative: f64,
     /// Largest difference of one value relative to the largest value.
     pub largest: f64,
-    /// Rows as `bf16`, where something differed and no tolerance was given: how far one worker ended from itself in
-    /// this parameter, by norm, on features whose last bit of 8 differs.
+    /// How far one worker ends from itself in this parameter, by norm, on features whose last bit differs: within 4
+    /// times that, and at most 0.5, it agrees; null unless rows are `bf16`, something differed and no tolerance was
+    /// given.
     pub rounding: Option<f64>,
 }
 

@@ -9,6 +9,7 @@ use laconic_nn::loss::loss;
 use laconic_nn::metric::{Metric, Tally};
 use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, collectives};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::areas::{Area, Areas, Rows};
@@ -23,18 +24,23 @@ use crate::plan::Plan;
 pub type Figures = BTreeMap<String, Option<f64>>;
 
 /// The figures of each split.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Scores {
-    /// Figures of training nodes.
+    /// Figures of training nodes, `loss` among them; null where one is not defined.
+    #[schemars(extend("x-name" = "METRIC"))]
     pub train: Figures,
-    /// Figures of validation nodes.
+    /// Figures of validation nodes, or edges.
+    #[schemars(extend("x-name" = "METRIC"))]
     pub val: Figures,
-    /// Figures of test nodes.
+    /// Figures of test nodes, or edges.
+    #[schemars(extend("x-name" = "METRIC"))]
     pub test: Figures,
-    /// How many pairs Hits@K count against, where they are asked for: `val` and `test`.
+    /// (of links, with `hits@K`) How many pairs the pool has that these figures count against, in `val` and `test`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-name" = "SPLIT"))]
     pub hits_pool: BTreeMap<String, u64>,
-    /// Why figures are not defined, and how far some may be from exact ones: a sentence each.
+    /// (where there is something to say) Why figures are not defined, how far areas from bins may be from exact ones,
+    /// and at the end of a run what is no better than a fixed answer or the same for all: a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
