@@ -52,7 +52,7 @@ impl Role {
 /// One role in a table and the columns that have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RoleLine {
-    /// The file.
+    /// The name of the file.
     pub table: String,
     /// What the columns are for.
     pub role: Role,

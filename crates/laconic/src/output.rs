@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::visible::visible;
@@ -23,16 +24,19 @@ pub struct Output {
     has_result: Arc<AtomicBool>,
 }
 
-/// An error as JSON: the only document on standard output where there is no result.
-#[derive(Serialize)]
-struct Failed<'a> {
+/// An error: the only document on standard output where there is no result.
+#[derive(Serialize, JsonSchema)]
+pub struct Failed<'a> {
     error: Reason<'a>,
 }
 
-#[derive(Serialize)]
-struct Reason<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Reason<'a> {
+    /// The exit code, as `laconic --help` lists them.
     code: u8,
+    /// `usage`, `configuration`, `data`, `network`, `file`, `divergence`, `policy`, `program` or `stopped`.
     kind: &'a str,
+    /// What people read.
     message: &'a str,
 }
 

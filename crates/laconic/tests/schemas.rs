@@ -1,4 +1,4 @@
-//! `docs/json.md` is what `--json` prints: every field is there, and no other.
+//! `docs/json.md` and the schemas are what `--json` prints: every field is there, and no other.
 
 mod program;
 
@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use program::Place;
 use serde_json::Value;
 
-/// A documented field: its path, and whether it is in every document.
+/// A documented field: its path, whether it is in every document, and whether it is null or holds others.
 #[derive(Debug)]
 struct Field {
     path: Vec<String>,
     always: bool,
+    holds: bool,
 }
 
 /// The tables of the page by their heading: rows begin with a path in backticks; text that begins with a bracket says
@@ -25,9 +26,10 @@ fn documented() -> BTreeMap<String, Vec<Field>> {
         if let Some(title) = line.strip_prefix("## ") {
             heading = title.to_owned();
         } else if let Some((path, rest)) = line.strip_prefix("| `").and_then(|row| row.split_once("` | ")) {
-            let text = rest.split_once(" | ").map_or("", |(_, text)| text);
+            let (kind, text) = rest.split_once(" | ").unwrap_or((rest, ""));
+            let holds = ["object or null", "list or null"].contains(&kind);
             let path = path.split('.').map(str::to_owned).collect();
-            tables.entry(heading.clone()).or_default().push(Field { path, always: !text.starts_with('(') });
+            tables.entry(heading.clone()).or_default().push(Field { path, always: !text.starts_with('('), holds });
         }
     }
     tables
@@ -69,7 +71,8 @@ fn is(field: &[String], path: &[String]) -> bool {
         (_, [step]) if step == NULL => true,
         ([step], [_, ..]) if step == "…" => true,
         ([step, rest @ ..], [name, below @ ..]) => {
-            let is_empty_list = below.is_empty() && lists(step) > 0 && step.trim_end_matches("[]") == name;
+            let is_list = lists(step) > 0 && step.trim_end_matches("[]") == name;
+            let is_empty_list = is_list && (below.is_empty() || below == [NULL]);
             let is_empty_map = below.is_empty() && step == name && matches!(rest, [next] if any(next));
             let is_step = step == name || any(step) && lists(step) == lists(name);
             is_empty_list || is_empty_map || is_step && is(rest, below)
@@ -80,25 +83,83 @@ fn is(field: &[String], path: &[String]) -> bool {
 
 /// Runs commands and compares what they print with the page's table of that name; the first prints what is always
 /// there.
-fn check(tables: &mut BTreeMap<String, Vec<Field>>, heading: &str, documents: &[Value]) {
+fn check((tables, place): (&mut BTreeMap<String, Vec<Field>>, &Place), heading: &str, documents: &[Value]) {
     let fields = tables.remove(heading).unwrap_or_else(|| panic!("no table {heading:?}"));
+    let first = heading.split(',').next().unwrap_or_default().trim_matches('`').trim_start_matches("laconic ");
+    let schema = place.json(&format!("schema {}", first.replace("--", "").trim_end_matches(".jsonl")));
     let mut all = BTreeSet::new();
     for document in documents {
+        fits((&schema, &schema), document).unwrap_or_else(|what| panic!("{heading}: {what}: {document}"));
         let mut found = BTreeSet::new();
         leaves(document, &[], &mut found);
         for path in &found {
             let known = fields.iter().any(|field| is(&field.path, path));
             assert!(known, "{heading}: `{}` is not in docs/json.md", path.join("."));
         }
-        for field in fields.iter().filter(|field| field.always) {
+        for field in fields.iter().filter(|field| field.always && !field.holds) {
             let there = found.iter().any(|path| is(&field.path, path));
             assert!(there, "{heading}: `{}` is not always there: {document}", field.path.join("."));
         }
         all.extend(found);
     }
-    for field in &fields {
+    for field in fields.iter().filter(|field| !field.holds) {
         assert!(all.iter().any(|path| is(&field.path, path)), "{heading}: no `{}`", field.path.join("."));
     }
+}
+
+/// Whether a document is as a schema, of these, says: types, what is always there, and no field that it does not name.
+fn fits((all, schema): (&Value, &Value), value: &Value) -> Result<(), String> {
+    let is_of = |kind: &str| match kind {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        _ => value.is_object(),
+    };
+    let listed = |key: &str| schema[key].as_array().into_iter().flatten();
+    if let Some(path) = schema["$ref"].as_str() {
+        let of = all.pointer(path.trim_start_matches('#')).ok_or_else(|| format!("nothing at {path}"))?;
+        fits((all, of), value)?;
+    }
+    let kinds: Vec<&str> =
+        schema["type"].as_str().into_iter().chain(listed("type").filter_map(Value::as_str)).collect();
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is_of(kind)) {
+        return Err(format!("{value} is not {kinds:?}"));
+    }
+    for shapes in ["anyOf", "oneOf"].into_iter().filter(|key| schema[key].is_array()) {
+        let mut reasons = listed(shapes).map(|shape| fits((all, shape), value)).collect::<Vec<_>>();
+        if !reasons.iter().any(Result::is_ok) {
+            return reasons.pop().unwrap_or(Ok(()));
+        }
+    }
+    if schema.get("const").is_some_and(|only| only != value)
+        || schema["enum"].is_array() && !listed("enum").any(|one| one == value)
+    {
+        return Err(format!("{value} is none of those named"));
+    }
+    for (at, element) in value.as_array().into_iter().flatten().enumerate() {
+        let items = schema.get("items").map_or(Ok(()), |items| fits((all, items), element));
+        items.map_err(|what| format!("[{at}]: {what}"))?;
+    }
+    fields_fit((all, schema), value)
+}
+
+fn fields_fit((all, schema): (&Value, &Value), value: &Value) -> Result<(), String> {
+    let (Some(fields), Some(_)) = (value.as_object(), schema.get("type")) else { return Ok(()) };
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if let Some(name) = required.into_iter().find(|name| !fields.contains_key(*name)) {
+        return Err(format!("there is no {name}"));
+    }
+    for (name, value) in fields {
+        let known = schema["properties"].get(name).or(schema.get("additionalProperties"));
+        match known.filter(|known| **known != false) {
+            Some(known) => fits((all, known), value).map_err(|what| format!("{name}: {what}"))?,
+            None => return Err(format!("{name} is not in the schema")),
+        }
+    }
+    Ok(())
 }
 
 const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[model]\nhidden = 8\n[train]\nepochs = 3\n";
@@ -140,6 +201,18 @@ fn any(place: &Place, line: &str) -> Value {
     serde_json::from_str(&place.run(&format!("{line} --json")).out).expect("one document")
 }
 
+/// What is printed of cuts in memory and on the disk.
+fn partitioned(place: &Place) -> Vec<Value> {
+    let lines = [
+        "graph.npz --parts 2",
+        "graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt",
+        "calls.csv --nodes people.csv --file owned.csv",
+        "graph.npz --parts 2 --measure",
+        "rmat --parts 2 --memory 1GB --out rmat-2",
+    ];
+    lines.iter().map(|line| place.json(&format!("partition {line}"))).collect()
+}
+
 /// What is printed of nodes, with names of classes and without, and of pairs.
 fn predicted(place: &Place) -> [Value; 3] {
     place.json("train run.toml --out linked --set task.kind=link_prediction --set train.metrics=hits@100");
@@ -165,37 +238,52 @@ fn measured(place: &Place) -> [(&'static str, Vec<Value>); 4] {
 }
 
 /// What the program says of itself.
-fn told(place: &Place) -> [(&'static str, Vec<Value>); 3] {
+fn told(place: &Place) -> [(&'static str, Vec<Value>); 5] {
+    let pages = ["keys --markdown", "schema --markdown"].map(|line| place.json(line));
     [
         ("`laconic keys`", vec![place.json("keys")]),
+        ("`laconic keys --markdown`, `laconic schema --markdown`", pages.to_vec()),
+        ("`laconic schema`", vec![place.json("schema")]),
         ("`laconic completions`, `laconic man`", vec![place.json("completions bash"), place.json("man")]),
         ("`laconic man --out`", vec![place.json("man --out pages")]),
     ]
+}
+
+/// The rounds of these runs.
+fn rounds(place: &Place, runs: &[&str]) -> Vec<Value> {
+    let text = |run: &&str| std::fs::read_to_string(place.path(run).join("metrics.jsonl")).expect("rounds");
+    let texts: Vec<String> = runs.iter().map(text).collect();
+    texts.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str(line).expect("one object")).collect()
+}
+
+/// One source: the fields of what is printed.
+#[test]
+fn the_page_is_what_the_program_prints() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let place = Place::new();
+    assert!(page == place.run("schema --markdown").out, "laconic schema --markdown > docs/json.md");
+    let named = place.run("schema data info").out;
+    assert!(named.contains("\"title\": \"laconic data info\"") && place.run("schema").out.contains("data info"));
+    place.refused("schema nosuch", 2, &["nosuch", "laconic schema"]);
 }
 
 #[test]
 fn every_field_is_documented_and_every_documented_field_is_there() {
     let place = place();
     let mut tables = documented();
-    let mut check = |heading: &str, documents: &[Value]| check(&mut tables, heading, documents);
+    let mut check = |heading: &str, documents: &[Value]| check((&mut tables, &place), heading, documents);
     check("errors", &[any(&place, "train nosuch.toml"), any(&place, "train")]);
     check("`laconic data info`", &[place.json("data info graph.npz"), place.json("data info edges.csv")]);
     check("`laconic data check`", &[place.json("data check graph.npz"), any(&place, "data check edges.csv")]);
-    check("`laconic data convert`", &[place.json("data convert edges.csv --out converted.npz")]);
+    let convert = ["--out converted.npz", "--to csv --out tables"];
+    let converted = convert.map(|how| place.json(&format!("data convert edges.csv {how}")));
+    check("`laconic data convert`", &converted);
     check(
         "`laconic data synth`",
         &[place.json("data synth rmat --scale 5 --out rmat.npz"), place.json("data synth rmat --scale 5 --out rmat")],
     );
-    check(
-        "`laconic partition`",
-        &[
-            place.json("partition graph.npz --parts 2"),
-            place.json("partition graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt"),
-            place.json("partition calls.csv --nodes people.csv --file owned.csv"),
-            place.json("partition graph.npz --parts 2 --measure"),
-            place.json("partition rmat --parts 2 --memory 1GB --out rmat-2"),
-        ],
-    );
+    check("`laconic partition`", &partitioned(&place));
     let lossy = "--set messages.forward=quantised --set schedule.kind=synchronous";
     let shaped = "--set transport.shape=50mbit,25ms --set messages.backward=masked";
     check(
@@ -217,6 +305,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let people = place.json("train people.toml --out people");
     let links = place.json("train run.toml --out links --set task.kind=link_prediction");
     check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links]);
+    check("`metrics.jsonl`", &rounds(&place, &["run", "noted", "trained", "areas", "links"]));
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
     let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");
     let linked = place.json("compare run.toml --runs methods.toml --out linked --link wan-100mbit-40ms");
@@ -238,12 +327,35 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
 #[test]
 fn a_field_that_is_not_documented_and_one_that_is_not_there_are_noticed() {
     let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
-    let same = [("a.KIND", "a.x"), ("a[].b", "a[].b"), ("a[].b", "a"), ("a.KIND", "a"), ("c.…", "c.d.e"), ("a[]", "a")];
+    let same = [
+        ("a.KIND", "a.x"),
+        ("a[].b", "a[].b"),
+        ("a[].b", "a"),
+        ("a.KIND", "a"),
+        ("c.…", "c.d.e"),
+        ("a[]", "a"),
+        ("a[]", "a.null"),
+    ];
     for (field, value) in same {
         assert!(is(&path(field), &path(value)), "{field} {value}");
     }
     let others = [("a.b", "a"), ("a", "a.b"), ("a.KIND", "a.x.y"), ("a.KIND", "a.x[]"), ("c.…", "c"), ("a[].b", "b")];
     for (field, value) in others {
         assert!(!is(&path(field), &path(value)), "{field} {value}");
+    }
+}
+
+#[test]
+fn what_a_schema_does_not_say_is_noticed() {
+    let schema = serde_json::json!({
+        "$defs": {
+            "A": { "type": "object", "properties": { "b": { "type": ["integer", "null"] } }, "required": ["b"] },
+        },
+        "type": "array", "items": { "$ref": "#/$defs/A" },
+    });
+    let fits = |text: &str| fits((&schema, &schema), &serde_json::from_str(text).expect("JSON")).is_ok();
+    assert!(fits("[]") && fits(r#"[{"b":1}]"#) && fits(r#"[{"b":null}]"#));
+    for text in ["{}", "[{}]", r#"[{"b":"1"}]"#, r#"[{"b":1.5}]"#, r#"[{"b":1,"c":1}]"#] {
+        assert!(!fits(text), "{text}");
     }
 }

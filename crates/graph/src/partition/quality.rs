@@ -35,7 +35,7 @@ pub struct Quality {
 /// The figures of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartQuality {
-    /// Own nodes.
+    /// The number of own nodes.
     pub nodes: u64,
     /// Edges that end at own nodes.
     pub edges: u64,

@@ -11,6 +11,7 @@ use laconic_train::record::aside::write_aside;
 use laconic_train::record::purposes::Purposes;
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, Options, Summary, TrainError, train};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::report;
@@ -44,22 +45,29 @@ pub struct Demo {
     figure: Option<PathBuf>,
 }
 
-/// One line of the table.
-#[derive(Serialize)]
-struct Line {
+/// One line of the table: a way to train.
+#[derive(Serialize, JsonSchema)]
+pub struct Line {
+    /// What it is called.
     method: &'static str,
+    /// The share of test nodes whose class is right.
     test_accuracy: f64,
+    /// Bytes of all workers.
     bytes: u64,
+    /// What was predicted of them; null where nobody could know it.
     predicted: Option<u64>,
     /// The bytes by what they are for.
     #[serde(flatten)]
     purposes: Purposes,
-    /// All but those of evaluations.
+    /// Bytes of all but evaluations.
     training: u64,
     /// How many times fewer bytes of training than the first line.
     fewer: f64,
+    /// Rounds over all stages.
     rounds: u32,
+    /// Seconds that it took.
     seconds: f64,
+    /// What crosses between workers.
     crosses: &'static str,
 }
 

@@ -8,6 +8,7 @@ use laconic_train::Members;
 use laconic_train::config::{KEYS, KeyDoc, schema};
 use laconic_wire::LINKS;
 use laconic_wire::transport::link::NamedLink;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compare::methods_of_papers;
@@ -28,41 +29,61 @@ pub struct Keys {
     markdown: bool,
 }
 
-/// What is listed: keys with their lines, and below two names without a dot what else has names.
-#[derive(Serialize)]
-struct Listed {
+/// Keys with their lines, and below names without a dot what else has names.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("x-name" = "KEY"))]
+pub struct Listed {
     #[serde(flatten)]
-    keys: BTreeMap<&'static str, &'static str>,
+    keys: BTreeMap<&'static str, Meaning>,
+    /// Names that this key may be given.
+    #[schemars(extend("x-name" = "KEY"))]
     members: BTreeMap<&'static str, Vec<Member>>,
+    /// Named links.
     links: Vec<Link>,
+    /// Methods of papers with that word in their name.
     papers: Vec<Paper>,
 }
 
+/// What the key means: members that read it before a colon, its default in brackets.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+struct Meaning(&'static str);
+
 /// The page for people, as one text.
-#[derive(Serialize)]
-struct Page<'a> {
-    markdown: &'a str,
+#[derive(Serialize, JsonSchema)]
+pub struct Page<'a> {
+    /// The page as one text.
+    pub markdown: &'a str,
 }
 
 /// A paper's method, and the keys that make a run one of it.
-#[derive(Serialize)]
-struct Paper {
+#[derive(Serialize, JsonSchema)]
+pub struct Paper {
+    /// A paper's method with that word in its name.
     name: String,
+    /// The keys that make a run one of it.
     set: Vec<String>,
 }
 
 /// A name that a key may be given, with the options that are read with it.
-#[derive(Serialize)]
-struct Member {
+#[derive(Serialize, JsonSchema)]
+pub struct Member {
+    /// A name that the key may be given.
     name: &'static str,
+    /// Keys of the same table or section that are read with it.
     options: Vec<&'static str>,
 }
 
-#[derive(Serialize)]
-struct Link {
+/// A link with a name.
+#[derive(Serialize, JsonSchema)]
+pub struct Link {
+    /// What `transport.shape` may say.
     name: &'static str,
+    /// Of an uplink.
     bits_per_second: f64,
+    /// One way.
     latency_seconds: f64,
+    /// Where such a link is found.
     reason: &'static str,
 }
 
@@ -100,7 +121,7 @@ pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
         latency_seconds: link.shape.latency.as_secs_f64(),
         reason: link.reason,
     };
-    let keys = keys.iter().map(|k| (k.key, k.doc)).collect();
+    let keys = keys.iter().map(|k| (k.key, Meaning(k.doc))).collect();
     output.result(text, &Listed { keys, members, links: links.iter().map(link).collect(), papers })?;
     Ok(0)
 }

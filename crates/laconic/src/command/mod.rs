@@ -15,6 +15,7 @@ pub mod plan;
 pub mod predict;
 pub mod processes;
 pub mod report;
+mod schema;
 mod shell;
 mod signals;
 mod stopped;
@@ -66,6 +67,8 @@ pub enum Command {
     Export(export::Export),
     /// List every key of a configuration; or those with a word, and members and links by name
     Keys(keys::Keys),
+    /// List the documents that --json prints; or print the JSON schema of one
+    Schema(schema::Schema),
     /// Print what a shell needs to complete this program's commands and options
     Completions(shell::Completions),
     /// Print the manual page, or write one for each command
@@ -90,6 +93,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),
         Command::Keys(arguments) => keys::run(arguments, output),
+        Command::Schema(arguments) => schema::run(arguments, output),
         Command::Completions(arguments) => shell::completions(&arguments, output),
         Command::Man(arguments) => shell::man(&arguments, output),
     }

@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::place::folder;
@@ -33,13 +34,17 @@ pub struct Man {
     out: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Written {
+/// The pages that were written.
+#[derive(Serialize, JsonSchema)]
+pub struct Written {
+    /// The pages.
     files: Vec<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Text {
+/// The script or page, as one text.
+#[derive(Serialize, JsonSchema)]
+pub struct Text {
+    /// The script or page.
     text: String,
 }
 

@@ -62,7 +62,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Judged<Vec<ClassSummary>>>,
     /// (`train.part_figures`, one class a node, at most 100 classes) Nodes by true class, the row, and by what they
-    /// were taken for, the column; null where it is not known.
+    /// were taken for, the column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confusion: Option<Judged<Confusion>>,
     /// Bytes over all workers, framing included.

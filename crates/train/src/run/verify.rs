@@ -12,7 +12,7 @@ use crate::plan::{Members, Plan, ROUNDS_MAX};
 use crate::run::source::{Prepared, Source, assigned, prepared_to_cut};
 use crate::run::{Options, Outcome, run_threads};
 
-/// What a comparison found.
+/// One worker against several: what the comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verification {
     /// Workers compared with one.

@@ -10,6 +10,7 @@ use laconic_train::config::TransportKind;
 use laconic_train::forecast::bound::{Seen, of as least_work};
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, Plan, TrainError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Size;
@@ -68,30 +69,42 @@ pub struct Epoch {
 /// The first rounds of each stage, which grow buffers and do not count.
 const FIRST: u32 = 2;
 
-/// What was measured.
-#[derive(Serialize)]
-struct Measured {
+/// An epoch, and what it has to take at least.
+#[derive(Serialize, JsonSchema)]
+pub struct Measured {
+    /// Its generator: `sbm` or `rmat`.
     graph: &'static str,
+    /// How many nodes there are.
     nodes: u64,
-    /// Directed ones.
+    /// How many directed edges there are.
     edges: u64,
+    /// Columns of features.
     features: usize,
+    /// How many classes there are.
     classes: usize,
+    /// `model.arch`.
     arch: String,
+    /// `model.hidden`.
     hidden: usize,
+    /// `model.layers`.
     layers: usize,
+    /// `schedule.kind`.
     schedule: String,
+    /// How many workers there are.
     workers: u32,
-    /// Of all workers together.
+    /// Compute threads of all workers together.
     threads: usize,
+    /// (`--link`, `transport.shape`) On whose clock time was taken, or null.
     link: Option<String>,
-    /// The medians of all stages, one after the other.
+    /// The median rounds of all stages, added up.
     epoch_seconds: f64,
-    /// What it has to take at least at the measured rates: the sum of the parts.
+    /// What they take at least at the measured rates: the sum of the parts.
     bound_seconds: f64,
     /// The first over the second.
     ratio: f64,
+    /// One entry a stage.
     stages: Vec<StageFigures>,
+    /// What the bound is made of.
     bound: Bound,
     /// Generating and cutting the graph.
     graph_seconds: f64,
@@ -99,25 +112,33 @@ struct Measured {
     start_seconds: f64,
     /// The largest resident size while it trained.
     peak_bytes: u64,
+    /// What was predicted of that, program and libraries apart.
     predicted_bytes: u64,
+    /// What the machine was measured to do.
     rates: Figures,
 }
 
 /// One stage's rounds.
-#[derive(Serialize)]
-struct StageFigures {
+#[derive(Serialize, JsonSchema)]
+pub struct StageFigures {
     #[serde(flatten)]
     times: measure::Times,
+    /// Seconds of the slowest round that counts.
     worst_seconds: f64,
+    /// What a round of this stage takes at least.
     bound_seconds: f64,
+    /// The median over that.
     ratio: f64,
 }
 
 /// What the bound is made of.
-#[derive(Serialize)]
-struct Figures {
+#[derive(Serialize, JsonSchema)]
+pub struct Figures {
+    /// Copies.
     copy: Moved,
+    /// (a layer that gathers) Gathered rows.
     gather: Vec<Moved>,
+    /// Dense products.
     dense: Multiplied,
 }
 

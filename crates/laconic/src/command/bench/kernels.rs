@@ -10,6 +10,7 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 use clap::Args;
 use laconic_nn::Compute;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Size;
@@ -33,25 +34,29 @@ pub struct Kernels {
     measuring: Measuring,
 }
 
-/// What was measured.
-#[derive(Serialize)]
-struct Measured {
+/// Each hot kernel against what the machine can do.
+#[derive(Serialize, JsonSchema)]
+pub struct Measured {
+    /// Rows of the generated graph.
     nodes: usize,
-    /// Directed ones.
+    /// Its directed edges.
     edges: usize,
+    /// One entry a kernel.
     kernels: Vec<Kernel>,
 }
 
 /// A kernel against its bound.
-#[derive(Debug, Serialize)]
-struct Kernel {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Kernel {
+    /// What it is called.
     name: &'static str,
-    /// Widths that it ran at: of rows, or inputs and outputs.
+    /// The width of rows, or inputs and outputs, or heads and columns of each.
     shape: String,
+    /// Compute threads; 1 of codecs.
     threads: usize,
     /// `bytes` or `flops`.
     unit: &'static str,
-    /// Of these, that it cannot do without.
+    /// How many of these it cannot do without.
     amount: f64,
     #[serde(flatten)]
     times: Times,
@@ -59,9 +64,9 @@ struct Kernel {
     rate: f64,
     /// What the machine does of it in a second.
     bound_rate: f64,
-    /// The first over the second.
+    /// The first rate over the second.
     share: f64,
-    /// What the bound was measured with.
+    /// What the machine was measured with.
     bound: &'static str,
 }
 

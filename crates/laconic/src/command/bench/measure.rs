@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Repetitions of a measure at least.
@@ -10,13 +11,13 @@ const LEAST: usize = 3;
 const MOST: usize = 10_000;
 
 /// What repetitions of one thing took.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Times {
-    /// Seconds of the fastest.
+    /// Seconds of the fastest repetition.
     pub best_seconds: f64,
-    /// Seconds of the median.
+    /// Seconds of the median repetition.
     pub median_seconds: f64,
-    /// How many there were.
+    /// How many repetitions there were.
     pub repetitions: usize,
 }
 

@@ -3,12 +3,12 @@
 //! A bound is made of what the machine was measured to do in the same process, so a share of it means the same on every
 //! machine.
 
-mod epoch;
+pub mod epoch;
 mod graph;
-mod kernels;
+pub mod kernels;
 mod measure;
-mod roofline;
-mod scale;
+pub mod roofline;
+pub mod scale;
 mod trained;
 
 use anyhow::{Result, bail};

@@ -10,6 +10,7 @@ use laconic_nn::kernels::elementwise::fill;
 use laconic_nn::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
 use laconic_nn::kernels::roof::{copy, copy_picked, sum_picked, sums_of};
 use laconic_nn::{Compute, Matrix, Precision, Rows};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::{Times, giga, milliseconds, times};
@@ -35,49 +36,57 @@ pub struct Roofline {
 }
 
 /// What the machine can do.
-#[derive(Serialize)]
-struct Machine {
+#[derive(Serialize, JsonSchema)]
+pub struct Machine {
+    /// Compute threads that stand for all cores.
     threads: usize,
-    /// Of the largest cache, where the system says so.
+    /// The largest cache; null where the system does not say so.
     cache_bytes: Option<u64>,
+    /// Of the arrays that are copied and gathered from.
     array_bytes: u64,
+    /// Copies.
     copy: Vec<Moved>,
+    /// Rows that are gathered, by their width.
     gather: Vec<Moved>,
+    /// Dense products, by their shape.
     dense: Vec<Multiplied>,
 }
 
 /// Bytes that were moved.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Moved {
-    /// On so many threads.
+    /// On so many compute threads.
     pub threads: usize,
-    /// Values in a row; 0 where there are no rows.
+    /// Values in a row; 0 of a copy.
     pub width: usize,
-    /// What was done: `copy`; `copied` or `read` rows.
+    /// `copy`; rows `copied` one by one, or only `read`.
     pub what: &'static str,
-    /// Bytes read and written in one repetition.
+    /// Bytes read and written in a repetition.
     pub bytes: u64,
     #[serde(flatten)]
     pub times: Times,
-    /// Of the fastest repetition.
+    /// Bytes in a second, of the fastest repetition.
     pub bytes_per_second: f64,
 }
 
 /// A dense product.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Multiplied {
-    /// On so many threads.
+    /// On so many compute threads.
     pub threads: usize,
     /// `forward`, `input gradient` or `weight gradient`.
     pub what: &'static str,
-    /// How the rows are stored.
+    /// `f32` or `bf16`: how the rows are stored.
     pub precision: &'static str,
+    /// Rows that are multiplied; few enough to stay in caches.
     pub rows: usize,
+    /// Columns of the weights.
     pub inputs: usize,
+    /// Rows of the weights.
     pub outputs: usize,
     #[serde(flatten)]
     pub times: Times,
-    /// Of the fastest repetition.
+    /// Flops in a second, of the fastest repetition.
     pub flops_per_second: f64,
 }
 

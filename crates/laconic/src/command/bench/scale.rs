@@ -18,6 +18,7 @@ use laconic_nn::Compute;
 use laconic_train::forecast::memory::peak_bytes;
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, TrainError};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -82,15 +83,18 @@ pub struct Scale {
     set: Vec<String>,
 }
 
-/// What was measured.
-#[derive(Serialize, Default)]
-struct Measured {
+/// Time and memory by the size of the graph.
+#[derive(Serialize, Default, JsonSchema)]
+pub struct Measured {
+    /// `model.arch`.
     arch: String,
+    /// How many workers there are.
     workers: u32,
     /// Bytes read and written, on all threads.
     copy_bytes_per_second: f64,
+    /// One entry a graph.
     rows: Vec<Row>,
-    /// Where the table ends before its end.
+    /// (a graph for which there was no memory, that failed or was stopped) Where the table ends before its end.
     stopped: Vec<Stopped>,
     /// Generator and size that is being measured.
     #[serde(skip)]
@@ -100,35 +104,48 @@ struct Measured {
 }
 
 /// One size.
-#[derive(Serialize)]
-struct Row {
+#[derive(Serialize, JsonSchema)]
+pub struct Row {
+    /// Its generator: `sbm` or `rmat`.
     graph: &'static str,
+    /// How many nodes there are.
     nodes: usize,
+    /// How many directed edges there are.
     edges: usize,
+    /// Drawing the graph in memory.
     generate_seconds: f64,
+    /// Reading it as an npz.
     read_seconds: f64,
+    /// Bytes of that npz.
     file_bytes: u64,
+    /// Partitioning and cutting it in memory.
     cut_seconds: f64,
+    /// Of the run, but for its rounds.
     start_seconds: f64,
-    /// What the bytes of the file take as they come from where it is, in relation to reading the graph.
+    /// Seconds of reading the file's bytes and nothing else, over `read_seconds`.
     read_share: f64,
-    /// What a copy takes of as many bytes as have to be read and written, in relation to cutting and to starting.
+    /// Seconds that a copy takes of as many bytes as cutting has to read and write, over `cut_seconds`.
     cut_share: f64,
+    /// The same of the start.
     start_share: f64,
-    /// The median of the rounds that count, of all stages together.
+    /// The median rounds of all stages, added up.
     round_seconds: f64,
-    /// The largest resident size while the graph was generated, read and cut.
+    /// The largest resident size until it was cut.
     prepare_peak_bytes: u64,
-    /// While it was trained on.
+    /// The largest resident size while it was trained on.
     peak_bytes: u64,
+    /// What was predicted of that, program and libraries apart.
     predicted_bytes: u64,
 }
 
 /// A size that was not measured.
-#[derive(Serialize)]
-struct Stopped {
+#[derive(Serialize, JsonSchema)]
+pub struct Stopped {
+    /// Its generator.
     graph: &'static str,
+    /// Edges as they were asked for.
     edges: usize,
+    /// What it would take of memory, and how much there is; `stopped`; else the error, with which the command ends.
     reason: String,
 }
 

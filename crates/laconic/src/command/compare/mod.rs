@@ -28,6 +28,7 @@ use laconic_train::{Config, Plan, TrainError};
 pub use matrix::methods_of_papers;
 pub use outcome::Comparison;
 pub use outcome::p;
+pub use planned::Plan as Planned;
 
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};

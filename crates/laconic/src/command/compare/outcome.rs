@@ -9,6 +9,7 @@ use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::constant::{best_constant, least_constant_loss, of_equal_scores};
 use laconic_train::record::purposes::Purposes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::front::front;
@@ -22,30 +23,31 @@ use crate::typed::command_line;
 /// The file with a comparison in its folder.
 pub const FILE: &str = "compare.json";
 
-/// What `compare.json` holds.
-#[derive(Serialize, Deserialize)]
+/// `compare.json`: what a comparison found.
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The program's version.
     pub version: String,
-    /// The command line that asked for it; empty where none did.
+    /// (asked for on a command line) What was typed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
     /// The graph that all runs share.
     pub graph: Graph,
-    /// What its runs learn.
+    /// What its runs learn: `node_classification` or `link_prediction`.
     #[serde(default)]
+    #[schemars(with = "String")]
     pub task: Learned,
-    /// The metric of every `test`; `None` before the first run, and where nothing is tested.
+    /// The metric of every `test`; null before the first run, and where nothing is tested.
     pub metric: Option<String>,
-    /// The link model on whose clock `seconds` were taken; `None` for real time.
+    /// The link model on whose clock `seconds` were taken; null for real time.
     pub link: Option<String>,
-    /// The best test figure of an answer that is the same for every node, or pair.
+    /// The best test figure of an answer that is the same for every node, or pair; null where there is none.
     #[serde(default)]
     pub constant: Option<f64>,
-    /// The least test loss of such an answer; `None` where all nodes are alike.
+    /// The least test loss of such an answer; null where all nodes are alike.
     #[serde(default)]
     pub constant_loss: Option<f64>,
-    /// What fronts, tests and `is_constant` go by: the metric, or `loss` where it is not defined in some run.
+    /// What fronts, `against` and `is_constant` go by: the metric, `loss` where that is not defined in a run, or null.
     #[serde(default)]
     pub judged_by: Option<String>,
     /// The method that the others are measured against.
@@ -56,25 +58,25 @@ pub struct Comparison {
 }
 
 /// What tells one partitioned graph from another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Graph {
     /// The name of the dataset.
     pub dataset: String,
-    /// Its digest, where it is known.
+    /// Its digest, as `data info` says it, where it is known.
     pub digest: String,
-    /// The number of nodes.
+    /// How many nodes there are.
     pub nodes: u64,
-    /// The number of directed edges.
+    /// How many directed edges there are.
     pub edges: u64,
     /// Own nodes of each part.
     pub parts: Vec<usize>,
-    /// A digest of which node went to which part, where somebody saw all of them; empty where nobody has said it.
+    /// A digest of which node went to which part; empty where nobody saw all of them.
     #[serde(default)]
     pub cut: String,
 }
 
 /// One method with its runs and what they say together.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// The name that the file of methods gives it.
     pub name: String,
@@ -82,26 +84,26 @@ pub struct Line {
     pub set: Vec<String>,
     /// Its runs, in the order in which they ended.
     pub runs: Vec<Run>,
-    /// The test metric over the runs; `None` where it is not defined in one.
+    /// The test metric over the runs; null where it is not defined in one.
     pub test: Option<Spread>,
-    /// The test loss over the runs.
+    /// The test loss over the runs; null where it is not defined in one.
     #[serde(default)]
     pub loss: Option<Spread>,
-    /// Bytes over all workers, framing included: the mean over the runs.
+    /// Bytes of all workers: the mean over the runs, as all that follow; null before its first run.
     pub bytes: Option<f64>,
-    /// Those of rows of neighbours and their gradients.
+    /// Bytes of rows of neighbours and their gradients.
     #[serde(default)]
     pub boundary: Option<f64>,
-    /// Those of gradients of parameters, or of models.
+    /// Bytes of gradients of parameters, or of models.
     #[serde(default)]
     pub parameters: Option<f64>,
-    /// Those of all that evaluations send.
+    /// Bytes of all that evaluations send.
     #[serde(default)]
     pub evaluation: Option<f64>,
-    /// Those of what is agreed on before the first round and reported after the last.
+    /// Bytes of what is agreed on before the first round and reported after the last.
     #[serde(default)]
     pub start_up: Option<f64>,
-    /// Those of all but evaluations.
+    /// Bytes of all but evaluations.
     #[serde(default)]
     pub training: Option<f64>,
     /// How many times fewer bytes of training than the baseline's.
@@ -109,36 +111,37 @@ pub struct Line {
     /// Messages that `messages.skip` left out.
     #[serde(default)]
     pub skipped: Option<f64>,
-    /// Seconds from start to end: the mean over the runs.
+    /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: Option<f64>,
-    /// Of independent trainers that a simulated clock played: its seconds at the end.
+    /// (independent trainers, simulated) Seconds on their clock at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_seconds: Option<f64>,
-    /// Of independent trainers: seconds until a mean was worth 99 % of the best.
+    /// (independent trainers) Seconds until a mean was worth 99 % of the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: Option<f64>,
-    /// What it is judged by against the baseline's over the seeds that both have.
+    /// What it is judged by against the baseline's over the seeds that both have; null of the baseline, and where
+    /// there are none.
     #[serde(default)]
     pub against: Option<Against>,
-    /// Whether its mean is no better than an answer that is the same for every node: then it is on no front.
+    /// Whether it is no better than `constant`, or `constant_loss`: then it is on no front.
     #[serde(default)]
     pub is_constant: bool,
-    /// How the graph was cut for it: `4 parts by multilevel`.
+    /// How the graph was cut for it, such as `4 parts by multilevel`; null before its first run.
     #[serde(default)]
     pub partition: Option<String>,
-    /// The share of edges whose ends are of two parts, where somebody saw all parts: the mean over the runs.
+    /// The share of edges whose ends are of two parts; null where nobody saw all parts.
     #[serde(default)]
     pub edge_cut: Option<f64>,
-    /// Which process had to hold the whole graph in its runs; `None` where none had to.
+    /// Which process had to hold the whole graph, `aggregator` or (one part) `worker`; null where none had to.
     #[serde(default)]
     pub whole_graph_at: Option<String>,
-    /// Rounds over all stages: the mean over the runs.
+    /// Rounds over all stages; of independent trainers, means.
     #[serde(default)]
     pub rounds: Option<f64>,
-    /// What its last run had to say of its configuration.
+    /// (something to note) What its last run had to say of its configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whether no other method is at least as good in bytes of training and in what they are judged by, and better in
@@ -149,59 +152,59 @@ pub struct Line {
 }
 
 /// A mean and how far numbers lie from it.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// The arithmetic mean of the numbers.
     pub mean: f64,
-    /// The sample standard deviation; `None` of a single number.
+    /// The sample standard deviation; null of a single number.
     pub sd: Option<f64>,
 }
 
 /// One run of a method with one choice of seeds.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// The seed of initial values and dropout, `train.seed`.
+    /// `train.seed`: initial values and dropout.
     pub seed: u64,
-    /// `partition.seed`, where it is not the run file's.
+    /// (where the runs file says so) `partition.seed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_seed: Option<u64>,
-    /// `data.split.seed`, where it is not the run file's.
+    /// (where the runs file says so) `data.split.seed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_seed: Option<u64>,
     /// Its folder within that of the comparison.
     pub folder: String,
-    /// The test metric of the best validation round; `None` where it is not defined.
+    /// The test metric of the best validation round; null where it is not defined.
     pub test: Option<f64>,
-    /// The test loss of that round.
+    /// The test loss of that round; null where it is not defined.
     #[serde(default)]
     pub loss: Option<f64>,
-    /// Bytes over all workers, as one start sends them.
+    /// Bytes over all workers, as one start sends them; all that follow count likewise.
     pub bytes: u64,
     /// The same by what they are for.
     #[serde(flatten)]
     pub purposes: Purposes,
-    /// All but those of evaluations.
+    /// Bytes of all but evaluations.
     #[serde(default)]
     pub training: u64,
     /// Messages that `messages.skip` left out.
     #[serde(default)]
     pub skipped: u64,
-    /// What was predicted; nothing where nobody could know it.
+    /// Bytes that were predicted; null where nobody could know it.
     pub predicted: Option<u64>,
-    /// How often it was started: once, and once more each time that it went on.
+    /// How often it was started: once, and once more each time that it was stopped and went on.
     #[serde(default = "once")]
     pub starts: u32,
     /// Rounds done, over all stages.
     pub rounds: u32,
-    /// The share of edges whose ends are of two parts, where somebody saw all parts.
+    /// The share of edges whose ends are of two parts; null where nobody saw all parts.
     #[serde(default)]
     pub edge_cut: Option<f64>,
     /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
-    /// Of independent trainers that a simulated clock played: its seconds at the end.
+    /// (independent trainers, simulated) Seconds on their clock at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_seconds: Option<f64>,
-    /// Of independent trainers: seconds until a mean was worth 99 % of the best.
+    /// (independent trainers) Seconds until a mean was worth 99 % of the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.

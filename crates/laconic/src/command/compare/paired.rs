@@ -5,15 +5,16 @@
 //! are distributed.
 
 use laconic_key::{Key, Purpose};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Pairs up to which all signs are tried; of more, as many are drawn.
 const EXACT_MAX: usize = 20;
 
 /// What a method's runs say against the baseline's with the same seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
-    /// Seeds that both have.
+    /// Runs of both with the same seeds.
     pub pairs: usize,
     /// The mean over them of this method's figure less the baseline's.
     pub difference: f64,

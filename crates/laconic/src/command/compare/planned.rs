@@ -8,6 +8,7 @@ use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
 use laconic_train::record::purposes::Purposes;
 use laconic_wire::{Ledger, PerKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::matrix::{Matrix, Method};
@@ -19,40 +20,45 @@ use crate::command::plan::{LinkTime, load, times};
 /// The links that the table shows where the comparison names none.
 const SHOWN: [&str; 3] = ["lan-1gbit-1ms", "wan-100mbit-40ms", "wan-20mbit-80ms"];
 
-/// What `compare --plan --json` prints.
-#[derive(Serialize)]
+/// What every method of a comparison will cost.
+#[derive(Serialize, JsonSchema)]
 pub struct Plan {
     /// Runs of all methods over all seeds.
     runs: usize,
     /// Bytes of all runs together, as if every seed were the first.
     bytes: u64,
-    /// The link that the comparison names.
+    /// The link that the comparison names, or null.
     link: Option<String>,
     /// Every method, with the first seeds.
     methods: Vec<Planned>,
 }
 
 /// What one run of a method will cost.
-#[derive(Serialize)]
-struct Planned {
+#[derive(Serialize, JsonSchema)]
+pub struct Planned {
+    /// The name that the file of methods gives it.
     name: String,
+    /// What it changes.
     set: Vec<String>,
     /// The share of edges whose ends are of two parts.
     edge_cut: f64,
+    /// Bytes of one run, as all that follow.
     bytes: u64,
     #[serde(flatten)]
     purposes: Purposes,
-    /// All but those of evaluations.
+    /// Bytes of all but evaluations.
     training: u64,
     /// How many times fewer bytes of training than the baseline's.
     fewer: f64,
     /// Whether it may send less, because sizes depend on what happens during it.
     is_bound: bool,
+    /// How many frames.
     frames: u64,
     /// Bytes that all workers take together, the program apart.
     memory: u64,
-    /// Seconds on the wire if nothing overlaps.
+    /// Seconds on each link.
     seconds_on_links: Vec<LinkTime>,
+    /// What is to be noted of it.
     notes: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use laconic_graph::about::{About, Reading};
 use laconic_graph::info::{Finding, Severity, check};
 use laconic_graph::roles::Roles;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::input::Input;
@@ -25,14 +26,20 @@ Exit code 1 if there is an error, 0 if there are only warnings, 3 if the data ca
 Example:
   laconic data check friends.csv --nodes people.csv";
 
-#[derive(Serialize)]
-struct Verdict {
+/// What is wrong with a dataset.
+#[derive(Serialize, JsonSchema)]
+pub struct Verdict {
+    /// The dataset.
     name: String,
+    /// How many findings are errors.
     errors: usize,
+    /// How many are warnings.
     warnings: usize,
+    /// Errors first.
     findings: Vec<Finding>,
+    /// (tables) What became of each column.
     roles: Roles,
-    /// What `meta.json` of a folder of parts, models and exports say of these data in clear.
+    /// What `meta.json` of a folder of parts, models and exports say of these data in clear, a sentence each.
     goes_out: Vec<String>,
 }
 

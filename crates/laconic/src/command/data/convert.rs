@@ -1,12 +1,12 @@
 //! `laconic data convert`
 
-use std::fmt;
 use std::time::Instant;
 
 use anyhow::Result;
 use laconic_graph::info::{empty_classes, one_hot};
 use laconic_graph::roles::Roles;
 use laconic_graph::write_tables::TableFormat;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::input::Input;
@@ -67,20 +67,33 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     };
     waiting.end();
     written.read_seconds = Some(read_seconds);
-    let converted = Converted { written, roles };
-    output.result(&converted, &converted)?;
+    let text = format!("{roles}{written}");
+    let Written { file, nodes_file, bytes, nodes, edges, digest, seconds, .. } = written;
+    let converted = Converted { file, nodes_file, bytes, nodes, edges, digest, seconds, read_seconds, roles };
+    output.result(text, &converted)?;
     Ok(0)
 }
 
-#[derive(Serialize)]
-struct Converted {
-    #[serde(flatten)]
-    written: Written,
+/// The file, or the tables, that were written.
+#[derive(Serialize, JsonSchema)]
+pub struct Converted {
+    /// What was written; of tables, that of edges.
+    file: String,
+    /// (written as tables) The table of nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes_file: Option<String>,
+    /// Bytes of the file, or of both tables.
+    bytes: u64,
+    /// How many nodes there are.
+    nodes: usize,
+    /// How many directed edges there are.
+    edges: usize,
+    /// As `data info` says it.
+    digest: String,
+    /// Reading and writing.
+    seconds: f64,
+    /// Of these, until the graph was in memory.
+    read_seconds: f64,
+    /// (tables) What became of each column.
     roles: Roles,
-}
-
-impl fmt::Display for Converted {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}{}", self.roles, self.written)
-    }
 }

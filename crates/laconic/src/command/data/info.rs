@@ -6,6 +6,7 @@ use anyhow::Result;
 use laconic_graph::digest::digest;
 use laconic_graph::info;
 use laconic_graph::roles::Roles;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::input::{Input, format};
@@ -24,12 +25,16 @@ Examples:
   laconic data info cora.npz
   laconic data info friends.csv --nodes people.csv --label party --json";
 
-#[derive(Serialize)]
-struct Described {
+/// The figures of a dataset.
+#[derive(Serialize, JsonSchema)]
+pub struct Described {
     #[serde(flatten)]
     info: info::Info,
+    /// What the reader of the file is called; null where none knows it.
     format: Option<&'static str>,
+    /// `blake3:…` over all that the dataset holds.
     digest: String,
+    /// (tables) What became of each column.
     roles: Roles,
 }
 

@@ -12,8 +12,12 @@ use anyhow::Result;
 
 use crate::output::Output;
 
+pub use check::Verdict;
+pub use convert::Converted;
+pub use info::Described;
 pub(super) use input::Reading;
 pub(super) use new_file::{not_written, refuse_occupied};
+pub use synth::{Arrays, Generated};
 pub(super) use tables::{TableFlags, flag};
 
 /// What can be done with a dataset.

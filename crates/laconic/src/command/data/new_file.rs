@@ -12,7 +12,6 @@ use laconic_graph::error::GraphError;
 use laconic_graph::write::write_interchange;
 use laconic_graph::write_tables::{TableFormat, write_tables};
 use laconic_train::TrainError;
-use serde::Serialize;
 
 use crate::bytes::human_bytes;
 use crate::command::signals::clean_up;
@@ -30,19 +29,16 @@ pub(super) struct NewFile {
 }
 
 /// What was written.
-#[derive(Serialize)]
 pub(super) struct Written {
-    file: String,
+    pub(super) file: String,
     /// The table of nodes, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nodes_file: Option<String>,
-    bytes: u64,
-    nodes: usize,
-    edges: usize,
-    digest: String,
-    seconds: f64,
+    pub(super) nodes_file: Option<String>,
+    pub(super) bytes: u64,
+    pub(super) nodes: usize,
+    pub(super) edges: usize,
+    pub(super) digest: String,
+    pub(super) seconds: f64,
     /// Of these, until the graph was in memory; where it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) read_seconds: Option<f64>,
 }
 

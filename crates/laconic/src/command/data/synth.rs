@@ -8,9 +8,10 @@ use laconic_graph::dataset::Dataset;
 use laconic_graph::error::GraphError;
 use laconic_graph::synth::{RmatSpec, SbmSpec, rmat, rmat_arrays, sbm};
 use laconic_train::TrainError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::new_file::{NewFile, not_written};
+use super::new_file::{NewFile, Written, not_written};
 use crate::command::signals::clean_up;
 use crate::output::Output;
 
@@ -137,7 +138,9 @@ fn generate(
     let dataset = generator().map_err(refused)?;
     output.say(format_args!("generated in {:.2} s, writing", started.elapsed().as_secs_f64()));
     let written = file.write(&dataset, started)?;
-    output.result(&written, &written)?;
+    let text = written.to_string();
+    let Written { file, bytes, nodes, edges, digest, seconds, .. } = written;
+    output.result(text, &Generated { file, bytes, nodes, edges, digest, seconds })?;
     Ok(0)
 }
 
@@ -161,13 +164,33 @@ fn arrays(args: &Rmat, output: &Output) -> Result<u8> {
     Ok(0)
 }
 
+/// A file that was written.
+#[derive(Serialize, JsonSchema)]
+pub struct Generated {
+    /// What was written.
+    file: String,
+    /// Bytes of the file.
+    bytes: u64,
+    /// How many nodes there are.
+    nodes: usize,
+    /// How many directed edges there are.
+    edges: usize,
+    /// As `data info` says it.
+    digest: String,
+    /// Generating and writing.
+    seconds: f64,
+}
+
 /// A folder of arrays that was written.
-#[derive(Serialize)]
-struct Arrays {
+#[derive(Serialize, JsonSchema)]
+pub struct Arrays {
+    /// What was written in place of a file.
     folder: String,
+    /// How many nodes there are.
     nodes: u64,
     /// Edges as they were drawn, repeated ones and self-loops among them.
     edges_drawn: u64,
+    /// Generating and writing.
     seconds: f64,
 }
 

@@ -14,6 +14,7 @@ use laconic_train::record::tensors::Tensors;
 use laconic_train::record::weights::{self, Model};
 use laconic_train::saved::Numbers;
 use laconic_train::{Config, Members, Plan, TrainError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::loader::{Loader, kept};
@@ -55,12 +56,16 @@ enum Target {
     Onnx,
 }
 
-#[derive(Serialize)]
-struct Written {
+/// The files that were written.
+#[derive(Serialize, JsonSchema)]
+pub struct Written {
+    /// The file with the parameters.
     weights: PathBuf,
+    /// The file that builds the model for them.
     loader: PathBuf,
+    /// The file that says what inputs and classes mean.
     about: PathBuf,
-    /// The packages that the loader imports.
+    /// Packages that the loader imports.
     needs: &'static [&'static str],
 }
 

@@ -9,16 +9,18 @@ use laconic_graph::prepare::feature_clusters;
 use laconic_graph::skew::LabelCounts;
 use laconic_train::Config;
 use laconic_train::run::discrepancy::gradient_discrepancy;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was measured.
-#[derive(Serialize)]
-pub(super) struct Measured {
-    /// What the distances are of: labels of training nodes, or clusters of features where there are no labels.
+#[derive(Serialize, JsonSchema)]
+pub struct Measured {
+    /// What the distances are of: `labels` of training nodes, or `feature clusters` where there are none.
     by: &'static str,
     /// The total variation between each part and all of them.
     distances: Vec<f64>,
-    /// The largest difference between the gradients of two parts over the length of the mean one.
+    /// (`--measure`, labelled data with features) The largest difference between the gradients of two parts over the
+    /// length of the mean one.
     #[serde(skip_serializing_if = "Option::is_none")]
     gradient_discrepancy: Option<f64>,
 }

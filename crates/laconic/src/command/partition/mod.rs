@@ -25,6 +25,7 @@ use laconic_graph::skew::{LabelCounts, LabelSkew};
 use laconic_train::config::PartitionConfig;
 use laconic_train::run::source::{Prepared, assigned, idle_key, prepared_to_cut};
 use laconic_train::{Config, Members};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::command::data::flag;
@@ -115,24 +116,37 @@ Examples:
   laconic partition roads.graph --parts 8 --method given --file roads.graph.part.8 --out roads-8
   laconic partition calls.csv --nodes customers.csv --part-column region --out regions";
 
-#[derive(Serialize)]
-struct Partitioned {
+/// What a partition costs.
+#[derive(Serialize, JsonSchema)]
+pub struct Partitioned {
+    /// The dataset.
     data: String,
+    /// How many nodes there are.
     nodes: usize,
+    /// `partition.method`.
     method: String,
-    /// What each part is called, where parts are not called by their numbers.
+    /// (parts that have names) What each part is called, in the order of their numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     part_names: Vec<String>,
+    /// `partition.seed`.
     seed: u64,
+    /// Reading, cutting and writing.
     seconds: f64,
+    /// The folder of parts, or null.
     out: Option<String>,
+    /// The file with the number of each node's part, or null.
     assignment: Option<String>,
+    /// (tables) What became of each column.
     roles: Roles,
+    /// (`--memory`) Bytes that the cut was said to take at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_planned: Option<u64>,
     #[serde(flatten)]
     quality: Quality,
-    /// How labels of training nodes are spread.
+    /// (labelled training nodes) How their labels are spread.
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<LabelSkew>,
+    /// (`--measure`) How alike the parts are for who learns on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<measured::Measured>,
 }
@@ -183,6 +197,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         out: args.target.out_shown(),
         assignment: args.target.assignment_shown(),
         roles,
+        memory_planned: None,
         quality,
         labels,
         measured,

@@ -1,46 +1,24 @@
 //! `laconic partition --memory`: cutting a graph that is never in memory.
 
 use std::cell::Cell;
-use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use laconic_graph::build::{BuildOptions, Duplicates};
 use laconic_graph::external::{Cut, Job, cut};
 use laconic_graph::info::one_hot;
-use laconic_graph::partition::{PartitionerRegistry, Quality, Reads};
+use laconic_graph::partition::{PartitionerRegistry, Reads};
 use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses, TableOfNodes};
 use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
-use laconic_graph::skew::LabelSkew;
 use laconic_train::config::{DataConfig, FeaturePreparation};
 use laconic_train::run::source::{Prepared, prepared_of};
 use laconic_train::{Config, Members};
-use serde::Serialize;
 
-use super::{Partition, table};
+use super::{Partition, Partitioned};
 use crate::command::data::not_written;
 use crate::output::Output;
 use crate::waiting::Ticker;
-
-/// What is said of a cut on the disk.
-#[derive(Serialize)]
-struct OnDisk {
-    data: String,
-    nodes: u64,
-    method: String,
-    seed: u64,
-    seconds: f64,
-    out: String,
-    assignment: Option<String>,
-    roles: Roles,
-    /// The bytes of memory that were said to be needed.
-    memory_planned: u64,
-    #[serde(flatten)]
-    quality: Quality,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    labels: Option<LabelSkew>,
-}
 
 /// Cuts, in as much memory as is allowed.
 pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Output) -> Result<u8> {
@@ -84,18 +62,20 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     let Cut { quality, labels, memory } = cut(&job).map_err(not_written).with_context(about)?;
     super::say_not_kept(config, &quality, output)?;
     say_gone(&*data, how, quality.edges, output);
-    let result = OnDisk {
+    let result = Partitioned {
         data: data.name(),
-        nodes: data.nodes(),
+        nodes: data.nodes() as usize,
         method: args.method(),
+        part_names: Vec::new(),
         seed: args.seed,
         seconds: started.elapsed().as_secs_f64(),
-        out: out.0.display().to_string(),
+        out: Some(out.0.display().to_string()),
         assignment: None,
         roles,
-        memory_planned: memory,
+        memory_planned: Some(memory),
         quality,
         labels,
+        measured: None,
     };
     output.result(&result, &result)?;
     Ok(0)
@@ -187,11 +167,4 @@ fn input(config: &Config, memory: u64) -> Result<Box<dyn Input>> {
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     laconic_train::config::parse_bytes(text)
         .ok_or_else(|| "expected bytes such as 12GB, \"1.5 GB\" or 800MiB".to_owned())
-}
-
-impl fmt::Display for OnDisk {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
-        write!(f, "{}\nwrote       {}", table::table(&self.quality, &[], self.labels.as_ref()), self.out)
-    }
 }

@@ -17,6 +17,7 @@ use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
 use laconic_wire::{Carrier, Count, DenyList, EAGER, Kind, LINKS, Ledger, LinkShape, Load, PerKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::data::refuse_occupied;
@@ -56,73 +57,84 @@ pub struct Plan {
     link: Option<String>,
 }
 
-/// What a run will cost.
-#[derive(Serialize)]
-struct Costs {
+/// What a run will cost: bytes, memory and time, and what leaves each worker.
+#[derive(Serialize, JsonSchema)]
+pub struct Costs {
+    /// How many workers there are.
     workers: usize,
-    /// What all workers send; `None` where a time decides how many means there are.
+    /// Bytes that all workers send; null where a time decides how many means of models there are.
     bytes: Option<u64>,
+    /// Bytes without framing; null as `bytes` is.
     payload: Option<u64>,
+    /// How many frames; null as `bytes` is.
     frames: Option<u64>,
     /// What is sent at least.
     #[serde(skip)]
     least: Count,
+    /// Bytes by the kind of message.
+    #[schemars(extend("x-name" = "KIND"))]
     by_kind: BTreeMap<String, u64>,
-    /// What each of these kinds holds, in words.
+    /// What messages of this kind hold.
+    #[schemars(extend("x-name" = "KIND"))]
     kinds: BTreeMap<String, &'static str>,
+    /// One entry for each worker and each other that it sends to.
     by_link: Vec<LinkBytes>,
-    /// Whom the next three lists are about.
+    /// Workers that the next three lists are about.
     ranks: Vec<u32>,
-    /// What each part is called, by its number, where parts have names.
+    /// (parts that have names) What each part is called, in the order of their numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     part_names: Vec<String>,
+    /// Own nodes of each.
     rows: Vec<usize>,
+    /// Foreign nodes that each needs rows of.
     halo_rows: Vec<usize>,
+    /// Bytes that each takes, as an upper estimate.
     memory: Vec<u64>,
-    /// How far labels of training nodes differ between parts, 0 where they do not; known where somebody saw all parts.
+    /// (labelled training nodes) How far labels of training nodes differ between parts, as `labels.skew` of
+    /// `partition` says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     label_skew: Option<f64>,
-    /// Means of independent trainers, where workers are that; worker 0 is their aggregator then.
+    /// (independent trainers) What they will average; worker 0 is their aggregator.
     #[serde(skip_serializing_if = "Option::is_none")]
     averaging: Option<Averaging>,
     /// What each worker sends, and to whom.
     leaves: Vec<Leaves>,
-    /// Seconds on the wire on each named link and on the configured one: the busiest uplink's bytes and the latency of
-    /// every exchange, one after the other.
+    /// (`bytes` is known) Seconds on each named link and on the configured one: the busiest uplink's bytes and the
+    /// latency of every exchange, one after the other.
     seconds_on_links: Vec<LinkTime>,
     /// Whether the run may send less, because sizes depend on what happens during it or on what nobody has counted.
     is_bound: bool,
-    /// The most that the run may send, from `messages.budget`.
+    /// (`messages.budget`) The most bytes that the run may send.
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<u64>,
-    /// The messages that the budget allows, where they are others than the configuration's.
+    /// (a budget that chose other codecs) `[messages]` as it will run.
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<MessagesConfig>,
-    /// What the configuration asks for and the run has no use for, and what the plan cannot know.
+    /// (something to note) What the configuration asks for and the run has no use for, and what the plan cannot know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    /// Where the accounts were written.
+    /// (`--ledger`) Where the accounts were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<PathBuf>,
-    /// Where the page was written.
+    /// (`--out`) Where the page was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     out: Option<PathBuf>,
 }
 
 /// What independent trainers will average.
-#[derive(Serialize)]
-struct Averaging {
-    /// How many means there will be, at most where time decides.
+#[derive(Serialize, JsonSchema)]
+pub struct Averaging {
+    /// (independent trainers, unless nobody can know) Means of a run, at most where `is_bound`.
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<u64>,
-    /// What one takes.
+    /// Bytes that one takes.
     bytes_of_mean: u64,
-    /// The part of each trainer.
+    /// The part of each trainer; worker 0 is the aggregator.
     parts: Vec<u32>,
-    /// The part whose trainer lives in the aggregator's process.
+    /// (`schedule.aggregator`) The part whose trainer lives in the aggregator's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosted_part: Option<u32>,
-    /// Who evaluates means: the aggregator, which holds the whole graph, or the workers.
+    /// Who evaluates means: `aggregator`, which holds the whole graph, or `workers`.
     evaluator: MeansEvaluator,
 }
 
@@ -133,43 +145,53 @@ impl From<Means> for Averaging {
 }
 
 /// The time on a link.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct LinkTime {
     /// The link's name, or its numbers.
     pub link: String,
-    /// Seconds on the wire if nothing overlaps.
+    /// Seconds on the wire, if nothing overlaps; under MPI (`transport.kind`, `--link`) with what TCP and the library
+    /// cost.
     pub seconds: f64,
-    /// How many of them pass before the first exchange, in first messages and after the last: under MPI.
+    /// How many of them are connections, first messages and the end; 0 but under MPI.
     start_seconds: f64,
-    /// Whether it is `transport.shape`.
+    /// (`transport.shape`) That it is this one: true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     configured: bool,
 }
 
 /// What leaves a worker towards another, of one content.
-#[derive(Serialize)]
-struct Leaves {
+#[derive(Serialize, JsonSchema)]
+pub struct Leaves {
+    /// Whom it leaves.
     worker: u32,
+    /// The worker that gets it.
     to: u32,
+    /// The name of what leaves.
     what: String,
     /// Whether evaluations alone need it.
     for_evaluations: bool,
-    /// The layer that reads rows, and the numbers in one.
+    /// (rows) The layer that reads them, and the numbers in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<RowOf>,
     /// How many nodes it is about, at most; 0 where it is about none.
     nodes: usize,
+    /// How many frames.
     frames: u64,
+    /// Bytes of all of them.
     bytes: u64,
+    /// The same as a sentence.
     words: String,
-    /// Whether `policy.deny` keeps it back, so that a run would stop before it.
+    /// (where it is so) That `policy.deny` keeps it back: a run stops before the first such frame. The exit code is 7
+    /// then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     denied: bool,
 }
 
-#[derive(Serialize)]
-struct RowOf {
+#[derive(Serialize, JsonSchema)]
+pub struct RowOf {
+    /// The layer that reads rows.
     layer: u16,
+    /// Numbers in one.
     numbers: usize,
 }
 

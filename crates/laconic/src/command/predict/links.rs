@@ -12,6 +12,7 @@ use laconic_train::Plan;
 use laconic_train::record::weights::{Weights, parameters};
 use laconic_train::run::predict::Predictions;
 use laconic_train::worker::evaluate::{Figures, Scores};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::candidates::Candidates;
@@ -28,14 +29,18 @@ pub struct Embedded {
 }
 
 /// How high edges rank that are held out.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 pub struct Judged {
-    /// Figures of validation and testing.
+    /// Figures of edges that are held out, by split (`val`, `test`): those that have some; null where one is not
+    /// defined.
+    #[schemars(extend("x-name" = "SPLIT.METRIC"))]
     figures: BTreeMap<&'static str, Figures>,
-    /// How many pairs Hits@K count against.
+    /// (with `hits@K`) How many pairs the pool has that these figures count against.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-name" = "SPLIT"))]
     hits_pool: BTreeMap<String, u64>,
-    /// Why figures are not defined, and what else is to be said of them.
+    /// (where there is something to say) Why figures are not defined, and how far areas from bins may be from exact
+    /// ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -26,6 +26,7 @@ use laconic_train::run::other::open_other;
 use laconic_train::run::predict::Prediction;
 use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, TrainError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::alike::{all_alike, all_equal};
@@ -115,7 +116,7 @@ Examples:
   laconic predict runs/typed --best 10 --of ann --relation pays --out best.csv";
 
 /// What workers send each other.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Messages {
     /// Every row as it is
@@ -124,36 +125,51 @@ enum Messages {
     AsTrained,
 }
 
-#[derive(Serialize)]
-struct Written {
+/// The predictions that were written.
+#[derive(Serialize, JsonSchema)]
+pub struct Written {
+    /// What was written.
     path: PathBuf,
+    /// How many nodes were predicted.
     nodes: usize,
+    /// Bytes of the file.
     bytes: u64,
+    /// How many workers there were.
     workers: usize,
+    /// `exact`, or `as-trained`: what workers sent each other.
     messages: Messages,
-    /// Figures by split, and of all nodes whose label is known.
+    /// Figures by split, and of all nodes whose label is known (`labelled`): those that have such nodes; null where
+    /// one is not defined.
+    #[schemars(extend("x-name" = "SPLIT.METRIC"))]
     figures: Figures,
-    /// What the model's classes are called.
+    /// What the model's classes are called; none where they have no names.
     class_names: Vec<String>,
-    /// What is to be said of the predictions.
+    /// What is to be said of the predictions, such as that all nodes were given one class.
     notes: Vec<String>,
-    /// Which model, and which data: digests.
+    /// The digest of its parameters.
     model: String,
+    /// The digest of what was predicted, as `data info` says it.
     data_digest: String,
 }
 
 /// The same of pairs, with figures of edges that are held out.
-#[derive(Serialize)]
-struct WrittenPairs {
+#[derive(Serialize, JsonSchema)]
+pub struct WrittenPairs {
+    /// What was written.
     path: PathBuf,
     /// How many pairs were scored.
     pairs: usize,
+    /// Bytes of the file.
     bytes: u64,
+    /// How many workers there were.
     workers: usize,
+    /// `exact`, or `as-trained`: what workers sent each other.
     messages: Messages,
     #[serde(flatten)]
     judged: Judged,
+    /// The digest of its parameters.
     model: String,
+    /// The digest of what was predicted, as `data info` says it.
     data_digest: String,
 }
 

@@ -20,6 +20,7 @@ use anyhow::Result;
 use clap::Args;
 use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compare::Comparison;
@@ -45,11 +46,14 @@ pub struct Report {
     out: Option<PathBuf>,
 }
 
-/// What was written.
-#[derive(Serialize)]
-struct Written {
+/// The page that was written.
+#[derive(Serialize, JsonSchema)]
+pub struct Written {
+    /// The page.
     file: String,
+    /// How many runs it is about.
     runs: usize,
+    /// Bytes of the file.
     bytes: u64,
 }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use laconic_nn::Compute;
 use laconic_train::Plan;
 use laconic_train::forecast::bound::{Item, Moment, Work};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Figures;
@@ -90,31 +91,38 @@ fn fastest(compute: &mut Compute, plan: &Plan, seconds: f64) -> Multiplied {
 }
 
 /// What an epoch has to take at least.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Bound {
+    /// Of all parts that are dense products.
     pub dense_seconds: f64,
+    /// Of all that gather rows.
     pub gather_seconds: f64,
+    /// Of all that go through arrays.
     pub stream_seconds: f64,
+    /// On the link; 0 without one.
     pub link_seconds: f64,
+    /// One entry for each unit, moment and work.
     pub parts: Vec<Part>,
 }
 
 /// One part of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Part {
+    /// The stage, from 0.
     pub stage: usize,
-    /// The unit of the stage's network; null on the link.
+    /// The place in the stage's network, from 0; null on the link.
     pub unit: Option<usize>,
-    /// `forward`, `backward` or `step`.
+    /// `forward`, `backward`, or `step`: once for the network.
     pub moment: &'static str,
     /// `dense`, `gather`, `stream` or `link`.
     pub work: &'static str,
     /// Of gathered rows; else 0.
     pub width: usize,
-    /// Flops of dense work, bytes of all other.
+    /// Flops of dense work, bytes of any other.
     pub amount: f64,
-    /// In a second.
+    /// Of these in a second.
     pub rate: f64,
+    /// Amount over rate; on a link with the latency of exchanges that wait for one another.
     pub seconds: f64,
 }
 
