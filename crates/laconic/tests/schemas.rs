@@ -313,7 +313,9 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let seeded = place.json(&format!("compare run.toml --runs seeds.toml {drawn}"));
     let trained = place.json("compare run.toml --runs trained.toml --out of-trainers");
     check("`laconic compare`", &[compared, linked, seeded, trained]);
-    check("`laconic compare --plan`", &[place.json("compare run.toml --runs methods.toml --plan")]);
+    let plans = ["", "--set transport.shape=50mbit,25ms"];
+    let plans = plans.map(|set| place.json(&format!("compare run.toml --runs methods.toml --plan {set}")));
+    check("`laconic compare --plan`", &plans);
     check("`laconic report`", &[place.json("report run")]);
     check("`laconic predict`", &predicted(&place));
     check("`laconic export`", &[place.json("export run --to pyg --out pyg")]);
