@@ -13,7 +13,7 @@ from pathlib import Path
 
 OWN_WORDS = r"on their own|way back|telephone|\bDesk\b|\bChair\b|\bCrew\b"
 MODES = {
-    "links": r"plan\.links|worker\.links|\.links\.is_(some|none)|TaskChoice::",
+    "links": r"plan\.links|worker\.links|\.links\.is_(some|none)|TaskChoice::|\.of_pairs\b|\.of_labels\b",
     "late rows": r"\.late\b|is_late|\bstale\b",
     "precision": r"Precision::|\bprecision\b|is_half",
     "batches": r"\.batching\b|batch\.size|BatchKind::",

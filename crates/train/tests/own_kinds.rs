@@ -4,9 +4,9 @@ use laconic_graph::dataset::Dataset;
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_nn::Matrix;
 use laconic_nn::loss::Targets;
-use laconic_train::fit::agreement::{Agreement, Turn};
-use laconic_train::fit::batch::{BATCHINGS, Batches, Round, Training};
-use laconic_train::fit::task::{Learning, Task};
+use laconic_train::fit::agreement::{self, Agreement, Turn};
+use laconic_train::fit::batch::{self, BATCHINGS, Batches, Round, Training};
+use laconic_train::fit::task::{self, Learning, Task};
 use laconic_train::pass::inputs::Inputs;
 use laconic_train::plan::{AgreementKind, BatchingKind, TaskKind};
 use laconic_train::worker::Worker;
@@ -16,7 +16,8 @@ use laconic_train::{Config, Members, Options, Result, Run, plan, train};
 /// Classes by least squares: scores of a node come near 1 for its class and 0 for the others.
 struct Squares;
 
-static SQUARES: TaskKind = TaskKind { name: "least_squares", build: |_, _| Box::new(Squares), ..TaskKind::USUAL };
+static SQUARES: TaskKind =
+    TaskKind { name: "least_squares", build: || task::makes(|_, _| Box::new(Squares)), ..TaskKind::USUAL };
 
 impl Task for Squares {
     fn loss(
@@ -57,8 +58,10 @@ struct Others(Box<dyn Batches>);
 
 static OTHERS: BatchingKind = BatchingKind {
     name: "others_clusters",
-    build: |worker, stage, inputs, batching| {
-        Ok(Box::new(Others((BATCHINGS[1].build)(worker, stage, inputs, batching)?)))
+    build: || {
+        batch::makes(|worker, stage, inputs, batching| {
+            Ok(Box::new(Others(batch::made_by(&BATCHINGS[1], worker, stage, inputs, batching)?)))
+        })
     },
     ..BATCHINGS[1]
 };
@@ -76,8 +79,11 @@ impl Batches for Others {
 /// Steps by the signs of summed gradients (signSGD, Bernstein et al., 2018).
 struct Signs;
 
-static SIGNS: AgreementKind =
-    AgreementKind { name: "signs", suits: |cadence| !cadence.is_local(), build: || Box::new(Signs) };
+static SIGNS: AgreementKind = AgreementKind {
+    name: "signs",
+    suits: |cadence| !cadence.is_local(),
+    build: || agreement::makes(|| Box::new(Signs)),
+};
 
 impl Agreement for Signs {
     fn rows(&self, worker: &Worker, _own: f64) -> f64 {
@@ -121,6 +127,17 @@ fn a_task_of_ones_own_learns() {
     let unread = members.parse("task = { kind = 'least_squares', decoder = 'dot' }", &[]);
     let unread = unread.expect_err("it reads no decoder").to_string();
     assert!(unread.contains("task.kind = \"least_squares\" does not read it"), "{unread}");
+}
+
+/// What an entry makes is opaque to plans, so a wrong one is found when it is to run.
+#[test]
+fn a_task_whose_entry_makes_an_agreement_is_refused() {
+    static ODD: TaskKind = TaskKind { name: "odd", build: || agreement::makes(|| Box::new(Signs)), ..TaskKind::USUAL };
+    let members = Members::default().with_task(&ODD);
+    let config = members.parse("partition.parts = 2\ntask.kind = 'odd'", &[]).expect("a task that is there");
+    let options = Options { members, ..Options::default() };
+    let error = train(&config, graph(), options).err().expect("no task is made").to_string();
+    assert!(error.contains("wrap what makes it by fit::task::makes"), "{error}");
 }
 
 #[test]

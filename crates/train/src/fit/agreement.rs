@@ -1,13 +1,13 @@
 //! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
 
-use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::registry::Kind;
 use laconic_wire::WireError;
 use laconic_wire::collectives::{self, Reducer};
 
 use super::progress::Progress;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Phase;
-use crate::plan::{Cadence, Plan};
+use crate::plan::{AgreementKind, Cadence, Made, Plan, makes_another};
 use crate::saved::{Name, Saved, odd};
 use crate::worker::Worker;
 
@@ -165,22 +165,8 @@ pub trait Agreement {
     }
 }
 
-/// How workers come to the same parameters: an entry of an [`AgreementRegistry`].
-#[derive(Debug)]
-pub struct AgreementKind {
-    /// What it is called; no key names it.
-    pub name: &'static str,
-    /// Whether workers of this cadence agree so.
-    pub suits: fn(&Cadence) -> bool,
-    /// Makes the agreement of a stage.
-    pub build: fn() -> Box<dyn Agreement>,
-}
-
 /// Every agreement that this crate has: one of them suits each cadence.
 pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, AVERAGED_MODELS, NOBODY];
-
-/// Agreements by name.
-pub type AgreementRegistry = Registry<AgreementKind>;
 
 impl Kind for AgreementKind {
     fn name(&self) -> &'static str {
@@ -192,19 +178,38 @@ impl Kind for AgreementKind {
     }
 }
 
+/// What makes the agreement of a stage.
+pub type MakesAgreement = fn() -> Box<dyn Agreement>;
+
+/// What an entry has as [`AgreementKind::build`].
+pub fn makes(make: MakesAgreement) -> Made {
+    Box::new(make)
+}
+
+/// The agreement of a plan's workers.
+///
+/// # Errors
+/// If its entry makes something else.
+pub(super) fn of(plan: &Plan) -> Result<Box<dyn Agreement>> {
+    let kind = plan.members.agreement(&plan.cadence);
+    let make = (kind.build)().downcast::<MakesAgreement>();
+    Ok(make.map_err(|_| makes_another(kind.name, "fit::agreement::makes"))?())
+}
+
 const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
     name: "summed_gradients",
     suits: |cadence| !cadence.is_local(),
-    build: || Box::new(SummedGradients),
+    build: || makes(|| Box::new(SummedGradients)),
 };
 
 const AVERAGED_MODELS: AgreementKind = AgreementKind {
     name: "averaged_models",
     suits: |cadence| cadence.is_local() && !cadence.is_alone(),
-    build: || Box::new(AveragedModels::default()),
+    build: || makes(|| Box::new(AveragedModels::default())),
 };
 
-const NOBODY: AgreementKind = AgreementKind { name: "nobody", suits: Cadence::is_alone, build: || Box::new(Nobody) };
+const NOBODY: AgreementKind =
+    AgreementKind { name: "nobody", suits: Cadence::is_alone, build: || makes(|| Box::new(Nobody)) };
 
 /// Gradients of all workers are added up in every round; all take the same step.
 struct SummedGradients;

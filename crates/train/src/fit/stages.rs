@@ -6,6 +6,7 @@ use laconic_wire::{Count, Kind, PerKind, collectives};
 use super::inputs::{StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
+use super::task;
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
 use crate::exchange::steps::Step;
@@ -265,7 +266,7 @@ pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) 
     let Some((stage, parameters)) = last.filter(|_| plan.task.of_pairs && !plan.metrics.is_empty()) else {
         return Ok(None);
     };
-    let Evaluated { scores, .. } = (plan.task.build)(&plan, stage).evaluate(worker, parameters, &inferred.logits, 0)?;
+    let Evaluated { scores, .. } = task::of(&plan, stage)?.evaluate(worker, parameters, &inferred.logits, 0)?;
     Ok(Some(scores))
 }
 

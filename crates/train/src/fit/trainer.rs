@@ -9,14 +9,14 @@ use laconic_nn::kernels::elementwise::blend;
 use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
-use super::agreement::{Agreement, Extras, Reduction, Turn};
+use super::agreement::{self, Agreement, Extras, Reduction, Turn};
 use super::batch::{self, Batches, Round, Training};
 use super::choice::select;
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Clocks, Progress};
 use super::since::Since;
-use super::task::Task;
+use super::task::{self, Task};
 use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
@@ -109,7 +109,7 @@ impl<'a> Fit<'a> {
         Ok(Fit {
             at,
             batches: batch::nothing_kept(),
-            task: (worker.plan.task.build)(&worker.plan, at.stage),
+            task: task::of(&worker.plan, at.stage)?,
             inputs,
             reveal,
             eval_inputs,
@@ -118,7 +118,7 @@ impl<'a> Fit<'a> {
             gradient: Vec::with_capacity(network.len()),
             seen: Vec::new(),
             reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
-            agreement: (worker.plan.members.agreement(&worker.plan.cadence).build)(),
+            agreement: agreement::of(&worker.plan)?,
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
             share: None,
             since: Since::default(),

@@ -13,14 +13,11 @@ use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::codec::{CodecKind, CodecRegistry};
 
 use super::cadence::Cadence;
+use super::kinds::{AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, TaskKind, TaskRegistry};
 use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
-
-pub use crate::fit::agreement::{AgreementKind, AgreementRegistry};
-pub use crate::fit::batch::{BatchingKind, BatchingRegistry};
-pub use crate::fit::task::{TaskKind, TaskRegistry};
 
 /// The members of every axis: ours ([`Members::default`]) and any that others add.
 #[derive(Debug, Clone, Default)]

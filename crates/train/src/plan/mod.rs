@@ -7,6 +7,7 @@ pub mod batching;
 mod cadence;
 mod check;
 pub mod identity;
+pub(crate) mod kinds;
 mod links;
 mod load;
 mod members;
@@ -39,8 +40,12 @@ use batching::Batching;
 
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
+pub(crate) use kinds::makes_another;
+pub use kinds::{
+    AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, Made, TaskKind, TaskRegistry, Words,
+};
 pub use links::{LinkPlan, LinkSets, RankedAmong};
-pub use members::{AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, Members, TaskKind, TaskRegistry};
+pub use members::Members;
 pub use narrow::Reader;
 pub(crate) use targets::has_labels_to_learn;
 pub use trainers::TrainersPlan;

@@ -5,11 +5,12 @@ use laconic_graph::sample::{Clusters, CsrLists, Neighbourhoods, Sampled, Sampler
 use laconic_nn::kernels::elementwise::drop_out_in_place;
 use laconic_nn::{Block, EdgeData};
 
-use super::{Batches, BatchingKind, Round, Training};
+use super::{Batches, Round, Training, makes};
 use crate::error::Result;
 use crate::fit::task::Learning;
 use crate::pass::batch::{Batch, BatchPass, BatchWalk, input_dropout};
 use crate::pass::inputs::Inputs;
+use crate::plan::BatchingKind;
 use crate::plan::batching::Batching;
 use crate::sample::own_edges;
 use crate::worker::Worker;
@@ -19,7 +20,7 @@ pub(super) const KIND: BatchingKind = BatchingKind {
     name: "clusters",
     options: &["clusters"],
     draws: false,
-    build: |worker, _, _, batching| Ok(Box::new(ClusterBatches::new(worker, batching)?)),
+    build: || makes(|worker, _, _, batching| Ok(Box::new(ClusterBatches::new(worker, batching)?))),
 };
 
 /// Batches of clusters. Nodes are numbered in the order of their ids, which need not be that of own rows, so that

@@ -8,7 +8,7 @@ mod rows;
 mod sampled;
 
 use laconic_nn::Network;
-use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::registry::Kind;
 
 use super::task::Task;
 use crate::error::Result;
@@ -16,6 +16,7 @@ use crate::pass::context::PassContext;
 use crate::pass::inputs::Inputs;
 use crate::pass::network::Pass;
 use crate::plan::batching::Batching;
+use crate::plan::{BatchingKind, Made, makes_another};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 
@@ -74,24 +75,8 @@ pub trait Batches {
     fn refresh(&mut self, _inputs: &Inputs) {}
 }
 
-/// What batches of nodes with their neighbours are: an entry of a [`BatchingRegistry`].
-#[derive(Debug)]
-pub struct BatchingKind {
-    /// The name in configurations.
-    pub name: &'static str,
-    /// The keys of `[batch]` that it alone reads.
-    pub options: &'static [&'static str],
-    /// Whether neighbours are drawn, hop by hop, which may be anybody's nodes; otherwise a batch reads own rows alone.
-    pub draws: bool,
-    /// Makes the batches of a stage that reads neighbours.
-    pub build: fn(&Worker, &Stage, &Inputs, &Batching) -> Result<Box<dyn Batches>>,
-}
-
 /// Every kind of batches that this crate has.
 pub const BATCHINGS: &[BatchingKind] = &[sampled::KIND, clusters::KIND];
-
-/// Kinds of batches by name.
-pub type BatchingRegistry = Registry<BatchingKind>;
 
 impl Kind for BatchingKind {
     fn name(&self) -> &'static str {
@@ -103,14 +88,37 @@ impl Kind for BatchingKind {
     }
 }
 
+/// What makes the batches of a stage that reads neighbours.
+pub type MakesBatches = fn(&Worker, &Stage, &Inputs, &Batching) -> Result<Box<dyn Batches>>;
+
+/// What an entry has as [`BatchingKind::build`].
+pub fn makes(make: MakesBatches) -> Made {
+    Box::new(make)
+}
+
+/// The batches that a kind makes.
+///
+/// # Errors
+/// If its entry makes something else, or the system starts no thread for making batches.
+pub fn made_by(
+    kind: &BatchingKind,
+    worker: &Worker,
+    stage: &Stage,
+    inputs: &Inputs,
+    batching: &Batching,
+) -> Result<Box<dyn Batches>> {
+    let make = (kind.build)().downcast::<MakesBatches>();
+    make.map_err(|_| makes_another(kind.name, "fit::batch::makes"))?(worker, stage, inputs, batching)
+}
+
 /// The rows that a stage runs over.
 ///
 /// # Errors
-/// If the system starts no thread for making batches.
+/// As [`made_by`].
 pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<dyn Batches>> {
     let batching = worker.plan.batching.as_ref();
     if let Some(batching) = batching.filter(|_| stage.reads_neighbours()) {
-        return (batching.kind.build)(worker, stage, inputs, batching);
+        return made_by(batching.kind, worker, stage, inputs, batching);
     }
     if let Some(rows) = rows::TrainingRows::new(worker, stage, inputs, batching.cloned()) {
         return Ok(Box::new(rows));

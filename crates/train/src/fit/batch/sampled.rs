@@ -6,7 +6,7 @@ use laconic_nn::kernels::elementwise::{drop_out_in_place, gather};
 use laconic_nn::{Matrix, Operand};
 
 use super::links::EdgeBatches;
-use super::{Batches, BatchingKind, Round, Training};
+use super::{Batches, Round, Training, makes};
 use crate::error::Result;
 use crate::fit::pairs::{Pairs, weights};
 use crate::fit::task::Learning;
@@ -15,6 +15,7 @@ use crate::pass::context::PassContext;
 use crate::pass::inputs::{Inputs, Neighbours};
 use crate::pass::network::Pass;
 use crate::pass::walk::Walk;
+use crate::plan::BatchingKind;
 use crate::plan::batching::Batching;
 use crate::sample::{Drawing, Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, gather_sparse};
 use crate::schedule::Stage;
@@ -25,7 +26,9 @@ pub(super) const KIND: BatchingKind = BatchingKind {
     name: "neighbours",
     options: &["fanouts", "cache", "redraw", "ahead"],
     draws: true,
-    build: |worker, stage, inputs, batching| Ok(Box::new(SampledBatches::new(worker, stage, inputs, batching)?)),
+    build: || {
+        makes(|worker, stage, inputs, batching| Ok(Box::new(SampledBatches::new(worker, stage, inputs, batching)?)))
+    },
 };
 
 /// The own rows of a batch: training rows whose draw of the epoch is this batch.

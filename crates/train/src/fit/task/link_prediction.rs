@@ -13,11 +13,11 @@ use laconic_nn::parameters::ParameterSpec;
 use laconic_nn::{Compute, Matrix};
 use laconic_wire::Direction;
 
-use super::{Learning, Task, TaskKind, Words};
+use super::{Learning, Task, makes};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::fit::pairs::{Drawn, Pairs, weights};
-use crate::plan::{LinkPlan, LinkSets, Plan};
+use crate::plan::{LinkPlan, LinkSets, Plan, TaskKind, Words};
 use crate::worker::Worker;
 use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
@@ -53,9 +53,11 @@ pub(super) const KIND: TaskKind = TaskKind {
     },
     check: |_, _| Ok(()),
     resolve: Plan::on_links,
-    build: |plan, stage| {
-        let links = plan.links.clone().expect("plans of tasks of pairs have them");
-        Box::new(LinkPrediction::new(links, stage.last_layer() + 1))
+    build: || {
+        makes(|plan, stage| {
+            let links = plan.links.clone().expect("plans of tasks of pairs have them");
+            Box::new(LinkPrediction::new(links, stage.last_layer() + 1))
+        })
     },
 };
 

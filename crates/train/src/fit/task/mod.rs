@@ -6,65 +6,16 @@
 mod link_prediction;
 mod node_classification;
 
-use laconic_graph::part::GlobalCounts;
 use laconic_nn::Matrix;
-use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::registry::Kind;
 
 use super::pairs::Pairs;
-use crate::config::Config;
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Made, Plan, TaskKind, makes_another};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::evaluate::Evaluated;
 use crate::worker::local::Subset;
-
-/// What is learned: an entry of a [`TaskRegistry`].
-#[derive(Debug)]
-pub struct TaskKind {
-    /// The name in configurations.
-    pub name: &'static str,
-    /// The keys of `[task]` that it alone reads.
-    pub options: &'static [&'static str],
-    /// Whether rows are embeddings of which pairs are scored, so that targets are edges, whose ends may be anybody's
-    /// nodes; such a plan has [`Plan::links`]. Otherwise targets are own nodes.
-    pub of_pairs: bool,
-    /// Whether labels of nodes are what is learned; otherwise data need none.
-    pub of_labels: bool,
-    /// What it says of itself.
-    pub words: Words,
-    /// Refuses data that nothing can be learned from, before there is a model.
-    pub check: fn(&Config, &GlobalCounts) -> Result<()>,
-    /// The plan of a model with what follows from the data, and how many targets all workers learn from, about.
-    pub resolve: fn(Plan, &GlobalCounts) -> Result<(Plan, u64)>,
-    /// The task of a stage.
-    pub build: fn(&Plan, &Stage) -> Box<dyn Task>,
-}
-
-/// What is said of a task to people.
-#[derive(Debug, Clone, Copy)]
-pub struct Words {
-    /// What is learned from, chosen by and tested on: the word behind "training", "validation" and "test".
-    pub noun: &'static str,
-    /// Rows between layers that leave a worker.
-    pub rows: &'static str,
-    /// Gradients of parameters that leave it.
-    pub gradients: &'static str,
-    /// What batches ask others for.
-    pub draws: &'static str,
-    /// What figures of an evaluation are computed from.
-    pub figures: &'static str,
-    /// What leaves where exact areas are asked for, of so many targets.
-    pub scored: fn(&str) -> String,
-    /// The same of no known number, with all else that evaluations send.
-    pub evaluation: &'static str,
-    /// What a part tells of itself.
-    pub parts: &'static str,
-    /// That the data have nothing to learn from.
-    pub unlearned: &'static str,
-    /// That no target is in validation.
-    pub unvalidated: &'static str,
-}
 
 impl TaskKind {
     /// What is learned where nothing else is said.
@@ -74,9 +25,6 @@ impl TaskKind {
 /// Every task that this crate has.
 pub const TASKS: &[TaskKind] = &[node_classification::KIND, link_prediction::KIND];
 
-/// Tasks by name.
-pub type TaskRegistry = Registry<TaskKind>;
-
 impl Kind for TaskKind {
     fn name(&self) -> &'static str {
         self.name
@@ -85,6 +33,24 @@ impl Kind for TaskKind {
     fn ours() -> &'static [Self] {
         TASKS
     }
+}
+
+/// What makes the task of a stage.
+pub type MakesTask = fn(&Plan, &Stage) -> Box<dyn Task>;
+
+/// What an entry has as [`TaskKind::build`].
+pub fn makes(make: MakesTask) -> Made {
+    Box::new(make)
+}
+
+/// The task of a stage.
+///
+/// # Errors
+/// If the task's entry makes something else.
+pub(super) fn of(plan: &Plan, stage: &Stage) -> Result<Box<dyn Task>> {
+    let make = (plan.task.build)().downcast::<MakesTask>();
+    let make = make.map_err(|_| makes_another(plan.task.name, "fit::task::makes"))?;
+    Ok(make(plan, stage))
 }
 
 /// What a task is given besides the rows that the network outputs.

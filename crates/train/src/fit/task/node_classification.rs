@@ -4,9 +4,9 @@
 use laconic_nn::Matrix;
 use laconic_nn::loss::loss;
 
-use super::{Learning, Task, TaskKind, Words};
+use super::{Learning, Task, makes};
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskKind, Words};
 use crate::worker::Worker;
 use crate::worker::evaluate::Evaluated;
 
@@ -29,7 +29,7 @@ pub(super) const KIND: TaskKind = TaskKind {
     },
     check: Plan::check_labels,
     resolve: Plan::on_labels,
-    build: |_, _| Box::new(NodeClassification),
+    build: || makes(|_, _| Box::new(NodeClassification)),
 };
 
 /// The classes of nodes, from scores of each.
