@@ -34,7 +34,10 @@ impl Serialize for Learned {
 impl<'de> Deserialize<'de> for Learned {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
-        let known = TaskRegistry::default().get(&name);
-        known.map(Learned).ok_or_else(|| D::Error::custom(format!("unknown task {name:?}")))
+        let tasks = TaskRegistry::default();
+        tasks.get(&name).map(Learned).ok_or_else(|| {
+            let known: Vec<String> = tasks.names().map(|name| format!("`{name}`")).collect();
+            D::Error::custom(format!("unknown variant `{name}`, expected {}", known.join(" or ")))
+        })
     }
 }

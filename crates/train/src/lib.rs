@@ -37,8 +37,9 @@
 //! [`load`] reads a model from the folder of a run ([`Options::out`]). An [`Observer`] sees every round, and stops the
 //! run by returning `Break`; of workers that are processes each has its own ([`run_worker`]).
 //!
-//! A codec, selection, partitioner, layer or schedule of your own joins by [`Members`] and is then named in the
-//! configuration like any other; [`laws`] are what it has to keep. How the engine works stands in the repository's
+//! A codec, selection, partitioner, layer, schedule, task or kind of batches of your own joins by [`Members`] and is
+//! then named in the configuration like any other, and so does an agreement, which no key names; [`laws`] are what it
+//! has to keep. How the engine works stands in the repository's
 //! ARCHITECTURE.md; its modules are hidden here and may change.
 
 #[doc(hidden)]

@@ -18,8 +18,8 @@ use super::stored::{Access, pieces, pieces_of, read_stored, read_values};
 use crate::matrix::{Bf16, DenseRows, Matrix, Precision, Rows, SparseRows, SparseSpan, Stored, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
-/// Rows of a dense product that a thread takes at once: so many that what the library packs anew for each of them is below a
-/// percent of the work.
+/// Rows of a dense product that a thread takes at once: so many that what the library packs anew for each of them is
+/// below a percent of the work.
 pub(super) const PRODUCT_ROWS: usize = 1024;
 
 /// `out (=|+=) a · b` on this thread, for row-major views or transposed ones: the one place that calls foreign kernels.
@@ -33,11 +33,13 @@ pub(super) fn product(mut out: ArrayViewMut2<'_, f32>, store: Store, a: ArrayVie
 
 /// Values as a row-major matrix.
 fn view(values: &[f32], rows: usize, columns: usize) -> ArrayView2<'_, f32> {
+    assert_eq!(values.len(), rows * columns);
     ArrayView2::from_shape((rows, columns), values).expect("as many values as the matrix has")
 }
 
 /// The same, to be written.
 fn view_mut(values: &mut [f32], rows: usize, columns: usize) -> ArrayViewMut2<'_, f32> {
+    assert_eq!(values.len(), rows * columns);
     ArrayViewMut2::from_shape((rows, columns), values).expect("as many values as the matrix has")
 }
 
@@ -162,8 +164,8 @@ impl Factor<'_> {
         match self {
             Factor::Plain(weight) => each_value!(x, |x| {
                 read_values(rooms, x, |x| {
-                    let x = view(x, x.len() / weight.nrows().max(1), weight.nrows());
-                    product(view_mut(out, x.nrows(), weight.ncols()), store, x, weight);
+                    let rows = out.len() / weight.ncols().max(1);
+                    product(view_mut(out, rows, weight.ncols()), store, view(x, rows, weight.nrows()), weight);
                 });
             }),
             Factor::Tiles { words: words @ (Words::F32x16 | Words::F32x8), right, depth, columns } => {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::evaluate::Scores;
 
-/// What is known after a round; the same on every worker, but for its seconds and the loss of rounds after which
-/// workers do not agree.
+/// What is known after a round; the same on every worker, but for its seconds and clock, the loss of rounds after which
+/// workers do not agree, and in a resumed run the bytes, of which worker 0 alone knows those before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-where" = "where the round was evaluated"))]
 pub struct RoundReport {

@@ -82,7 +82,8 @@ impl Members {
         Members { batchings: self.batchings.with(kind), ..self }
     }
 
-    /// These members and one more agreement, in place of one of its name; of several that suit, the last is taken.
+    /// These members and one more agreement, in place of one of its name; of several that suit, the last is taken. No
+    /// key names it, so nothing compares it: all workers of a run, and whoever resumes it, must have the same.
     #[must_use]
     pub fn with_agreement(self, kind: &'static AgreementKind) -> Members {
         Members { agreements: self.agreements.with(kind), ..self }
@@ -129,7 +130,9 @@ impl Members {
     /// How workers agree at this cadence.
     pub(crate) fn agreement(&self, cadence: &Cadence) -> &'static AgreementKind {
         let suiting = self.agreements.iter().filter(|kind| (kind.suits)(cadence));
-        suiting.last().expect("ours suit every cadence")
+        // One of ours may have been replaced by one that suits less.
+        let ours = || AgreementKind::ours().iter().find(|kind| (kind.suits)(cadence));
+        suiting.last().or_else(ours).expect("ours suit every cadence")
     }
 
     pub(crate) fn decoder(&self, config: &Config) -> Result<&'static DecoderKind> {

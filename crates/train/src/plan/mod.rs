@@ -144,6 +144,10 @@ impl Plan {
         let (weighted, unread) = (counts.weighted, model.unread(counts));
         let part_names = counts.part_names.clone();
         let (plan, targets) = (task.resolve)(Plan { deletes_edges, weighted, unread, part_names, ..model }, counts)?;
+        if plan.links.is_some() != task.of_pairs {
+            let what = "its entry says of_pairs, and its plan is another";
+            return Err(TrainError::config(format!("task.kind = {:?}: {what}", task.name)));
+        }
         let plan = plan.in_batches(counts, targets)?;
         plan.check_trainers()?;
         plan.check_layers()?;

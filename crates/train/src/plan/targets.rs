@@ -122,6 +122,9 @@ impl Plan {
     /// # Errors
     /// If the split of its edges is none.
     pub fn learns_from(&self, part: &Part) -> Result<bool> {
+        if !self.task.of_pairs && !self.task.of_labels {
+            return Ok(true);
+        }
         if self.task.of_labels {
             return Ok(has_labels_to_learn(part));
         }

@@ -18,7 +18,8 @@ use crate::fit::observe::RoundReport;
 /// What worker 0 alone does or knows the others' observers do not hear of: where an earlier run was moved to,
 /// checkpoints, and what a resumed run had sent before. Bytes count from this start there.
 pub trait Observer: Send {
-    /// Before data are looked at, in a process that holds one worker of a run: the number of that worker.
+    /// Before the run says anything, in a process that holds one worker of it: the number of that worker. Not where
+    /// that is a trainer or the aggregator of independent ones that no other worker evaluates.
     fn watches(&mut self, _rank: u32) {}
 
     /// Before the first round: the resolved configuration, the number of workers, and where an earlier run was moved
@@ -38,8 +39,8 @@ pub trait Observer: Send {
     /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
-    /// After each round, or each mean of independent trainers; the same on every worker but for the seconds, and for
-    /// the loss of rounds after which workers do not agree. `Break` of any worker stops the run as Ctrl-C does: with
+    /// After each round, or each mean of independent trainers; the same on every worker but for what
+    /// [`RoundReport`] names. `Break` of any worker stops the run as Ctrl-C does: with
     /// the next round that all workers end, or at once between means, with a checkpoint where there is a folder.
     fn round(&mut self, _report: &RoundReport) -> ControlFlow<()> {
         ControlFlow::Continue(())

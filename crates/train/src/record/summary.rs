@@ -55,10 +55,10 @@ pub struct Summary {
     pub rounds: u32,
     /// Figures of the best validation round.
     pub metrics: MetricsSummary,
-    /// (`train.part_figures`) The figures of the best round of each part alone.
+    /// (`train.part_figures`) The figures of the best round of each part alone, for `val` and `test`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Judged<PartsSummary>>,
-    /// (`train.part_figures`, classes of nodes) What became of each class over all parts.
+    /// (`train.part_figures`, classes of nodes) What became of each class over all parts, for `val` and `test`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Judged<Vec<ClassSummary>>>,
     /// (`train.part_figures`, one class a node, at most 100 classes) Nodes by true class, the row, and by what they
@@ -164,7 +164,7 @@ pub struct BytesSummary {
     /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub straight: Option<u64>,
-    /// (as `straight`) The same by kind of message; empty where it is not known.
+    /// (as `straight`) What one start would have sent, by kind of message; empty where it is not known.
     #[serde(default)]
     #[schemars(extend("x-name" = "KIND"))]
     pub straight_by_kind: BTreeMap<String, u64>,

@@ -94,7 +94,7 @@ pub struct Measured {
     workers: u32,
     /// Compute threads of all workers together.
     threads: usize,
-    /// (`--link`, `transport.shape`) On whose clock time was taken, or null.
+    /// On whose clock time was taken (`--link`, `transport.shape`); null without a link.
     link: Option<String>,
     /// The median rounds of all stages, added up.
     epoch_seconds: f64,

@@ -42,7 +42,7 @@ pub struct Machine {
     threads: usize,
     /// The largest cache; null where the system does not say so.
     cache_bytes: Option<u64>,
-    /// Of the arrays that are copied and gathered from.
+    /// Bytes of each array that is copied, or gathered from.
     array_bytes: u64,
     /// Copies.
     copy: Vec<Moved>,

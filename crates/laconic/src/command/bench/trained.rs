@@ -47,6 +47,10 @@ struct Watch {
 }
 
 impl Observer for Watch {
+    fn watches(&mut self, rank: u32) {
+        self.shown.watches(rank);
+    }
+
     fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
         self.shown.started(config, workers, moved);
     }

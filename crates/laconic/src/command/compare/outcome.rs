@@ -47,7 +47,8 @@ pub struct Comparison {
     /// The least test loss of such an answer; null where all nodes are alike.
     #[serde(default)]
     pub constant_loss: Option<f64>,
-    /// What fronts, `against` and `is_constant` go by: the metric, `loss` where that is not defined in a run, or null.
+    /// What fronts, `against` and `is_constant` go by: the metric, or `loss` where that is not defined in a run; null
+    /// before the first run, and where nothing is tested.
     #[serde(default)]
     pub judged_by: Option<String>,
     /// The method that the others are measured against.

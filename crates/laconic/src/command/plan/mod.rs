@@ -154,7 +154,7 @@ pub struct LinkTime {
     pub seconds: f64,
     /// How many of them are connections, first messages and the end; 0 but under MPI.
     start_seconds: f64,
-    /// (`transport.shape`) That it is this one: true.
+    /// (`transport.shape`) True: the configuration has this link.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     configured: bool,
 }
@@ -181,8 +181,8 @@ pub struct Leaves {
     bytes: u64,
     /// The same as a sentence.
     words: String,
-    /// (where it is so) That `policy.deny` keeps it back: a run stops before the first such frame. The exit code is 7
-    /// then.
+    /// (where it is so) True: `policy.deny` keeps it back, and a run stops before the first such frame, with exit code
+    /// 7.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     denied: bool,
 }

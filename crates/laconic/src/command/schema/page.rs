@@ -14,9 +14,9 @@ there.
 
 Bytes are bytes on the wire, framing included, or bytes of a file or of memory; seconds are seconds. In a path `[]` are
 the elements of a list, capitals stand for a name (`KIND` for a kind of message), and `…` for all that is below. A
-remark in brackets says when a field is there, or when it is not empty; such fields come last. A figure that is not
-defined, because it would be 0/0 (an area under the curve of one class), is null under its own name; a split in which
-nothing is labelled has none.
+remark in brackets says when a field is there, or when it is not empty; those that may be missing come last. A figure
+that is not defined, because it would be 0/0 (an area under the curve of one class), is null under its own name; a split
+in which nothing is labelled has none.
 
 The folder of a run has `summary.json`, which is what `train` prints, and `metrics.jsonl`, one object a round; that of a
 comparison has `compare.json`, which is what `compare` prints.

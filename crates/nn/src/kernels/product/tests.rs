@@ -15,7 +15,7 @@ fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
     let tiles = [Words::F32x16, Words::F32x8].into_iter().filter(|words| words.are_multiplied()).map(By::Tiles);
     let ways: Vec<By> = std::iter::once(By::Library).chain(tiles).collect();
     let rooms = Compute::new(1).rooms();
-    for (n, inputs, outputs) in [(200, 37, 11), (1, 1, 1), (97, 130, 70), (49, 256, 40), (0, 3, 2)] {
+    for (n, inputs, outputs) in [(200, 37, 11), (1, 1, 1), (97, 130, 70), (49, 256, 40), (0, 3, 2), (5, 0, 3)] {
         let (x, dz, w) = (random(n, inputs, 1), random(n, outputs, 2), random(outputs, inputs, 3));
         let exact = |a: &[f32], b: &mut dyn Iterator<Item = f32>| -> f64 {
             a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
