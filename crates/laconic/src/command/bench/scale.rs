@@ -103,7 +103,7 @@ pub struct Measured {
     is_printed: bool,
 }
 
-/// One size.
+/// A size of graph that was measured.
 #[derive(Serialize, JsonSchema)]
 pub struct Row {
     /// Its generator: `sbm` or `rmat`.

@@ -22,7 +22,7 @@ The folder of a run has `summary.json`, which is what `train` prints, and `metri
 comparison has `compare.json`, which is what `compare` prints.
 ";
 
-/// `docs/json.md`.
+/// The page `docs/json.md`: a table for each document.
 pub fn page() -> String {
     let mut page = BEGINNING.to_owned();
     for document in DOCUMENTS.iter() {
