@@ -439,7 +439,8 @@ pub(super) fn with_right(
 pub(super) fn add_to_gradient(partial: &mut [f32], dz: Transposed<'_>, x: Beside<'_>, coming: Coming<'_>) {
     match (dz, x) {
         (Transposed::Plain(dz, outputs), Beside::Plain(x, inputs)) => {
-            let rows = x.len() / inputs.max(1);
+            // One of the two may have no columns, and says nothing of rows then.
+            let rows = (dz.len() / outputs.max(1)).max(x.len() / inputs.max(1));
             let dz = view(dz, rows, outputs).reversed_axes();
             product(view_mut(partial, outputs, inputs), Store::Add, dz, view(x, rows, inputs));
         }
