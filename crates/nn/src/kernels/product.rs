@@ -162,6 +162,8 @@ impl Factor<'_> {
         coming: Coming<'_>,
     ) {
         match self {
+            // Without columns the weight says nothing of how deep it is.
+            Factor::Plain(_) if out.is_empty() => {}
             Factor::Plain(weight) => each_value!(x, |x| {
                 read_values(rooms, x, |x| {
                     let rows = out.len() / weight.ncols().max(1);
