@@ -18,8 +18,8 @@ use crate::fit::observe::RoundReport;
 /// What worker 0 alone does or knows the others' observers do not hear of: where an earlier run was moved to,
 /// checkpoints, and what a resumed run had sent before. Bytes count from this start there.
 pub trait Observer: Send {
-    /// Before the run says anything, in a process that holds one worker of it: the number of that worker. Not where
-    /// that is a trainer or the aggregator of independent ones that no other worker evaluates.
+    /// Before the run says anything, in a process that holds one worker of it: the number of that worker. Not called
+    /// for independent trainers in processes whose means the aggregator alone evaluates.
     fn watches(&mut self, _rank: u32) {}
 
     /// Before the first round: the resolved configuration, the number of workers, and where an earlier run was moved
