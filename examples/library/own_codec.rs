@@ -6,8 +6,12 @@ use laconic_train::{Members, Options as RunOptions, train};
 use laconic_wire::codec::{Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowsMut, RowsRef, Store};
 use laconic_wire::{Result, WireError};
 
-/// Sends this share of the values of a message, rounded up, as position and value: 8 bytes each.
-struct TopK(f64);
+/// Sends the share `keep` of the values of a message, rounded up, as position and value: 8 bytes each.
+struct TopK {
+    keep: f64,
+    /// Whether the caller adds what was left out to the next message.
+    fed_back: bool,
+}
 
 /// What a registry needs to know. The numbers of codecs from outside start at 32.
 pub static TOP_K: CodecKind = CodecKind {
@@ -23,7 +27,7 @@ pub static TOP_K: CodecKind = CodecKind {
 fn build(options: &Options, _: &CodecRegistry) -> Result<Box<dyn Codec>> {
     let keep = options.number("keep")?.unwrap_or(0.1);
     let refuse = || options.refuse("keep", "a share above 0, at most 1");
-    if keep > 0.0 && keep <= 1.0 { Ok(Box::new(TopK(keep))) } else { Err(refuse()) }
+    if keep > 0.0 && keep <= 1.0 { Ok(Box::new(TopK { keep, fed_back: false })) } else { Err(refuse()) }
 }
 
 impl Codec for TopK {
@@ -32,7 +36,11 @@ impl Codec for TopK {
     }
 
     fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
-        8 * (self.0 * (rows * columns) as f64).ceil() as usize
+        8 * (self.keep * (rows * columns) as f64).ceil() as usize
+    }
+
+    fn expect_feedback(&mut self) {
+        self.fed_back = true;
     }
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
@@ -49,7 +57,7 @@ impl Codec for TopK {
             let value = std::mem::take(&mut values[position as usize]);
             into.extend((u64::from(position) << 32 | u64::from(value.to_bits())).to_le_bytes());
         }
-        message.memory.values = values;
+        message.memory.values = if self.fed_back { Vec::new() } else { values };
         Ok(())
     }
 

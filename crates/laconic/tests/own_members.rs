@@ -1,5 +1,7 @@
 //! Members from outside: each joins by a line, is named in a configuration, is given its options, and keeps the laws.
 
+#[path = "../../wire/tests/foreign_codecs.rs"]
+mod foreign_codecs;
 #[path = "../../nn/tests/foreign_layer.rs"]
 mod foreign_layer;
 #[path = "../../../examples/library/own_codec.rs"]
@@ -21,6 +23,7 @@ use laconic_wire::codec::{
 };
 use laconic_wire::{Content, FramePurpose, MessageKey, Rank, Tag, WireError};
 
+use foreign_codecs::{LOW_RANK, SCALE, SPARSE};
 use own_codec::TOP_K;
 use own_partitioner::STREAMING_GREEDY;
 
@@ -282,7 +285,7 @@ fn options_that_make_no_sense_or_that_nobody_reads_are_refused() {
         ("partition.slack=0.1", "partition.method = \"random\" does not read it; \"streaming_greedy\" does"),
         ("schedule.first_lr=0.1", "schedule.kind = \"synchronous\" does not read it; \"in_turn\" does"),
         ("model.option=2", "model.arch = \"sage\" does not read it; \"scaled\" does"),
-        ("messages.parameters=top_k", "messages.parameters: expected exact, half, or quantised"),
+        ("messages.evaluation=top_k", "messages.evaluation: expected exact, half, or quantised"),
         (
             "messages.forward={codec=\"masked\",inner=\"top_k\"}",
             "option inner is \"top_k\", expected a codec that remembers nothing",
@@ -343,14 +346,97 @@ fn a_position_behind_the_end_is_an_error() {
 static GAPS: CodecKind = CodecKind { name: "gaps", number: 33, remembers: false, leaves_out: true, ..TOP_K };
 
 #[test]
-fn a_codec_that_leaves_values_out_carries_no_sums() {
+fn a_codec_that_leaves_values_out_carries_no_figures_and_sums_with_feedback_alone() {
     let members = Members::default().with_codec(&GAPS).expect("name and number are free");
-    let refused = |key: &str| {
-        let read = members.parse("partition.parts = 3", &[format!("messages.{key}=gaps")]);
-        read.err().map(|error| error.to_string())
+    let refused = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        members.parse("partition.parts = 3", &settings).err().map(|error| error.to_string())
     };
-    for key in ["parameters", "evaluation"] {
-        assert!(refused(key).is_some_and(|error| error.contains(&format!("messages.{key}"))), "{key}");
+    let figures = refused(&["messages.evaluation=gaps"]);
+    assert!(figures.is_some_and(|error| error.contains("messages.evaluation: expected exact, half")));
+    for codec in ["gaps", "masked"] {
+        let parameters = format!("messages.parameters={codec}");
+        let lost = refused(&[&parameters, "messages.error_feedback=false"]);
+        assert!(lost.is_some_and(|error| error.contains("messages.parameters: it leaves values out")), "{codec}");
+        assert_eq!(refused(&[&parameters]), None);
     }
-    assert_eq!(refused("forward"), None);
+    let grows = refused(&["messages.parameters={codec=\"masked\",rescale=true}"]);
+    assert!(grows.is_some_and(|error| error.contains("rescale = true")));
+    let turned = refused(&["messages.parameters={codec=\"masked\",ratio={from=8,to=1}}"]);
+    assert!(turned.is_some_and(|error| error.contains("messages.parameters: expected a fixed ratio")));
+    assert_eq!(refused(&["messages.forward=gaps"]), None);
+}
+
+/// Members with codecs that take matrices, vary, remember and prepare.
+fn with_foreign_codecs() -> Members {
+    [&LOW_RANK, &SPARSE, &SCALE]
+        .into_iter()
+        .fold(members(), |members, kind| members.with_codec(kind).expect("name and number are free"))
+}
+
+const PARAMETERS: [&str; 5] = ["top_k", "low_rank", "sparse", "scale", "{codec=\"masked\",ratio=3}"];
+
+#[test]
+fn parameters_keep_the_laws_of_methods_through_codecs_that_remember_vary_and_take_matrices() {
+    for codec in PARAMETERS {
+        for further in [&[][..], &["train.sync_every=2", "train.epochs=8"], &["schedule.kind=lazy"]] {
+            let settings = [format!("messages.parameters={codec}")].into_iter();
+            let settings: Vec<String> = settings.chain(further.iter().map(|setting| setting.to_string())).collect();
+            methods::check(&with_foreign_codecs(), &settings);
+        }
+    }
+    for codec in ["sparse", "{codec=\"masked\",ratio=3}"] {
+        let settings = [format!("messages.parameters={codec}"), "schedule.kind=averaging".to_owned()];
+        methods::check(&with_foreign_codecs(), &settings);
+    }
+}
+
+/// Exactly so: a state is predicted with the first message of each stream.
+#[test]
+fn rows_keep_the_laws_of_methods_behind_a_state_that_their_codec_prepares() {
+    for further in [&[][..], &["schedule.kind=lazy"], &["schedule.kind=pipelined"], &["messages.skip={change=0.5}"]] {
+        let both = ["messages.forward=scale", "messages.backward=scale"].into_iter().map(str::to_owned);
+        let settings: Vec<String> = both.chain(further.iter().map(|setting| setting.to_string())).collect();
+        methods::check(&with_foreign_codecs(), &settings);
+    }
+    let reveal = with_foreign_codecs().parse("", &["messages.forward={codec=\"scale\",reveal=true}".to_owned()]);
+    let reveal = reveal.expect_err("rows cannot be revealed").to_string();
+    assert!(reveal.contains("prepares whole rows"), "{reveal}");
+}
+
+#[test]
+fn what_loses_nothing_changes_no_parameter_and_what_loses_some_still_learns() {
+    let of = |settings: &[&str]| {
+        let text = "partition.parts = 3\nmodel.hidden = 16\ntrain.epochs = 40\ntrain.threads = 1";
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        let members = with_foreign_codecs();
+        let config = members.parse(text, &settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
+        let run = train(&config, graph(), Options { members, ..Options::default() });
+        run.unwrap_or_else(|error| panic!("{settings:?}: {error}"))
+    };
+    for further in ["schedule.kind=synchronous", "train.sync_every=4", "schedule.kind=averaging"] {
+        let exact = of(&[further]);
+        let sparse = of(&[further, "messages.parameters=sparse"]);
+        if further != "schedule.kind=averaging" {
+            assert_eq!(sparse.summary.parameters.digest, exact.summary.parameters.digest, "{further}");
+        }
+        let accuracy = |run: &Run| run.test("accuracy").expect("nodes are tested");
+        for codec in PARAMETERS {
+            let setting = format!("messages.parameters={codec}");
+            let remembers = ["top_k", "low_rank", "scale"].contains(&codec);
+            if remembers && further == "schedule.kind=averaging" {
+                continue;
+            }
+            let lossy = of(&[further, &setting]);
+            assert!(accuracy(&lossy) > accuracy(&exact) - 0.1, "{further}, {codec}: {}", accuracy(&lossy));
+        }
+    }
+}
+
+#[test]
+fn independent_trainers_refuse_parameters_whose_codec_remembers() {
+    let settings = ["schedule.kind=averaging".to_owned(), "messages.parameters=low_rank".to_owned()];
+    let found = with_foreign_codecs().parse("partition.parts = 3", &settings);
+    let found = found.expect_err("a trainer that rejoins has not had what came before").to_string();
+    assert!(found.contains("makes no sense of a change without those before it"), "{found}");
 }

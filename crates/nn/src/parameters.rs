@@ -66,6 +66,14 @@ impl ParameterSpec {
         self.shape.iter().product()
     }
 
+    /// Its rows and columns: what has one dimension is one row, and behind the first all dimensions are columns.
+    pub fn matrix(&self) -> [usize; 2] {
+        match self.shape[..] {
+            [] | [_] => [1, self.len()],
+            [rows, ..] => [rows, self.len() / rows.max(1)],
+        }
+    }
+
     /// Whether it has no values, as a matrix without columns has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

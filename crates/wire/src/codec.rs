@@ -50,7 +50,8 @@ pub trait Codec: Send {
     /// Told, before its first message, that what it takes from values is added to the next message's. What is left over
     /// then stays bounded only if it is always less than what was to be sent (Stich et al., 2018; Karimireddy et al.,
     /// 2019), which holds for rounding to the nearest and not for coarse unbiased rounding. Codecs for which it holds
-    /// at every level need do nothing; [`laws::codecs::check_feedback`](crate::laws::codecs::check_feedback) tells.
+    /// at every level need do nothing, and one that adds it itself must leave that to the caller;
+    /// [`laws::codecs::check_feedback`](crate::laws::codecs::check_feedback) tells.
     fn expect_feedback(&mut self) {}
 
     /// How far apart the ends of the grid are onto which a row is rounded with so many bits: what its rounding errors
@@ -74,6 +75,35 @@ pub trait Codec: Send {
     /// [`WireError::NotFinite`] names the first value that is not finite; then `into` is as before.
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()>;
 
+    /// The bytes of the state that it prepares for a stream of rows of this width, such as a codebook, exactly; 0 where
+    /// it prepares none. Its kind says so ([`CodecKind::prepares`]).
+    fn state_bytes(&self, columns: usize) -> usize {
+        let _ = columns;
+        0
+    }
+
+    /// Prepares the state of a stream from the rows of its first message, and appends it as the receiver gets it: in
+    /// front of that message ([`append`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Codec::encode`].
+    fn prepare(&mut self, key: &MessageKey, rows: &RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        let _ = (key, rows, into);
+        Ok(())
+    }
+
+    /// Puts a state that was prepared for rows of this width into an empty memory, at either end, which then is not
+    /// empty any more. The state may be anything.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::PayloadSize`] and [`WireError::Malformed`].
+    fn take_state(&mut self, state: &[u8], columns: usize, memory: &mut Memory) -> Result<()> {
+        let _ = (state, columns, memory);
+        Ok(())
+    }
+
     /// Reads a payload that was encoded with the same key, level and shape. The payload may be anything: wrong content
     /// gives wrong numbers, nothing panics.
     ///
@@ -94,7 +124,7 @@ pub fn write(codec: &mut dyn Codec, message: Message<'_>, rows: RowsRef<'_>, fra
     frame.set_codec(codec.id().number);
     let bytes = codec.bytes(message.level, rows.rows.len(), rows.columns);
     frame.payload_mut().reserve(bytes);
-    codec.encode(message, rows, frame.payload_mut())?;
+    append(codec, message, rows, frame.payload_mut())?;
     if bytes > 0 && frame.payload().is_empty() {
         frame.set_codec(NO_CODEC);
     }
@@ -108,7 +138,51 @@ pub fn write(codec: &mut dyn Codec, message: Message<'_>, rows: RowsRef<'_>, fra
 /// [`WireError::OtherCodec`], and those of [`Codec::decode`].
 pub fn read(codec: &mut dyn Codec, message: Message<'_>, frame: &Frame, into: RowsMut<'_>, store: Store) -> Result<()> {
     expect_codec(codec, frame)?;
-    codec.decode(message, frame.payload(), into, store)
+    take(codec, message, frame.payload(), into, store)
+}
+
+/// Appends a message, behind the state of its stream where it is the first one.
+///
+/// # Errors
+///
+/// Those of [`Codec::prepare`] and [`Codec::encode`].
+pub fn append(codec: &mut dyn Codec, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+    let Message { key, level, memory } = message;
+    let (start, columns) = (into.len(), rows.columns);
+    let begins = codec.state_bytes(columns) > 0 && memory.is_empty();
+    if begins {
+        codec.prepare(key, &rows, into)?;
+        codec.take_state(&into[start..], columns, memory)?;
+    }
+    let encoded = codec.encode(Message { key, level, memory: &mut *memory }, rows, into);
+    if encoded.is_err() && begins {
+        into.truncate(start);
+        *memory = Memory::default();
+    }
+    encoded
+}
+
+/// Reads a message that [`append`] wrote.
+///
+/// # Errors
+///
+/// Those of [`Codec::take_state`] and [`Codec::decode`].
+pub fn take(
+    codec: &mut dyn Codec,
+    message: Message<'_>,
+    payload: &[u8],
+    into: RowsMut<'_>,
+    store: Store,
+) -> Result<()> {
+    let state = codec.state_bytes(into.columns);
+    if state == 0 || !message.memory.is_empty() {
+        return codec.decode(message, payload, into, store);
+    }
+    let (expected, found) = (state as u64, payload.len() as u64);
+    let parts = payload.split_at_checked(state);
+    let (state, payload) = parts.ok_or(WireError::PayloadSize { what: codec.id().name, expected, found })?;
+    codec.take_state(state, into.columns, message.memory)?;
+    codec.decode(message, payload, into, store)
 }
 
 /// Checks that the sender of a frame used the same codec, or none for no payload.

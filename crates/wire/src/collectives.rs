@@ -8,7 +8,7 @@
 
 mod all_reduce;
 
-pub use all_reduce::{Reducer, all_reduce, all_reduce_bytes, forecast_all_reduce};
+pub use all_reduce::{Reducer, all_reduce, forecast_all_reduce};
 
 use crate::error::expect_payload;
 use crate::{Count, Frame, Ledger, Rank, Result, Tag, Transport};

@@ -2,8 +2,12 @@
 //! remembers.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::Options;
-use laconic_wire::collectives::{Reducer, all_reduce, all_reduce_bytes, chunk};
+#[path = "foreign_codecs.rs"]
+mod foreign_codecs;
+
+use foreign_codecs::{LOW_RANK, SCALE, SPARSE};
+use laconic_wire::codec::{Bits, CodecKind, Level, Options};
+use laconic_wire::collectives::{Reducer, all_reduce, chunk, forecast_all_reduce};
 use laconic_wire::*;
 use std::thread;
 use std::time::Duration;
@@ -16,12 +20,24 @@ fn tag(round: u32) -> Tag {
 }
 
 fn reducer(name: &str, bits: u8, feedback: bool) -> Reducer {
-    Reducer::new(VectorCoder::new(
-        CodecRegistry::default().build(name, &Options::default()).unwrap(),
-        bits,
-        11,
-        feedback,
-    ))
+    let kind = CodecRegistry::default().get(name).copied().unwrap();
+    reducer_of(&kind, Level { ratio: 1.0, bits: Bits::Uniform(bits) }, feedback)
+}
+
+fn reducer_of(kind: &CodecKind, level: Level<'static>, feedback: bool) -> Reducer {
+    let codec = (kind.build)(&Options::default(), &CodecRegistry::default()).unwrap();
+    let coder = VectorCoder::new(codec, kind, level, 11).of_matrices(SHAPES);
+    Reducer::new(if feedback { coder.with_feedback() } else { coder })
+}
+
+/// The matrices that the values are of, for codecs that take them: of very different size, one without values.
+const SHAPES: [[usize; 2]; 6] = [[20, 30], [1, 30], [0, 7], [12, 25], [1, 40], [3, 10]];
+
+/// What one rank sends in a round, by the forecast.
+fn forecast(size: usize, rank: Rank, len: usize, extras: usize, reducer: &Reducer) -> Count {
+    let mut ledger = Ledger::new();
+    forecast_all_reduce(&mut ledger, tag(0), size, rank, len, extras, reducer);
+    ledger.total()
 }
 
 /// A rank's gradients in a round: a slope that lasts and noise.
@@ -42,8 +58,12 @@ fn on_ranks<R: Send>(run: impl Fn(&mut ThreadsTransport) -> R + Sync) -> Vec<R> 
 
 /// The root of the mean square of what the sums of all rounds together lack.
 fn drift(name: &str, bits: u8, feedback: bool, rounds: u32) -> f64 {
+    drift_of(|| reducer(name, bits, feedback), rounds)
+}
+
+fn drift_of(reducer: impl Fn() -> Reducer + Sync, rounds: u32) -> f64 {
     let drifts = on_ranks(|end| {
-        let mut reducer = reducer(name, bits, feedback);
+        let mut reducer = reducer();
         let mut lacking = vec![0.0; LEN];
         for round in 0..rounds {
             for rank in Rank::all(SIZE) {
@@ -170,7 +190,7 @@ fn one_rank_alone_rounds_nothing() {
     all_reduce(&mut end, tag(0), &mut values, &mut extras, &mut reducer).unwrap();
     assert_eq!((values, extras), (gradient(Rank(0), 0), [0.1]));
     assert_eq!(reducer.residuals(), [&[0.0f32; 0][..]; 2]);
-    assert_eq!(all_reduce_bytes(1, Rank(0), 1000, 1, &reducer), Count::default());
+    assert_eq!(forecast(1, Rank(0), 1000, 1, &reducer), Count::default());
 }
 
 #[test]
@@ -193,7 +213,119 @@ fn exact_sums_pass_on_what_is_not_finite_and_compressed_ones_name_its_place() {
 
 #[test]
 fn eight_bits_send_a_quarter_of_the_bytes() {
-    let bytes = |reducer: &Reducer| all_reduce_bytes(4, Rank(1), 1 << 20, 0, reducer).payload as f64;
+    let bytes = |reducer: &Reducer| forecast(4, Rank(1), 1 << 20, 0, reducer).payload as f64;
     let share = bytes(&reducer("quantised", 8, true)) / bytes(&Reducer::exact());
     assert!((share - 260.0 / 1024.0).abs() < 1e-4, "{share}");
+}
+
+/// An end without peers.
+fn alone() -> ThreadsTransport {
+    threads(1, Duration::from_secs(1)).remove(0)
+}
+
+#[test]
+fn a_codec_that_leaves_zeros_away_adds_up_to_the_last_bit_and_sends_less() {
+    let sparse = |rank: Rank, round: u32| {
+        let mut values = gradient(rank, round);
+        values.iter_mut().enumerate().filter(|(i, _)| (i + round as usize) % 3 > 0).for_each(|(_, v)| *v = 0.0);
+        values
+    };
+    let sent = on_ranks(|end| {
+        let (rank, mut end) = (end.rank(), Metered::new(Box::new(std::mem::replace(end, alone()))));
+        let (mut exact, mut coded) = (Reducer::exact(), reducer_of(&SPARSE, Level::WHOLE, true));
+        let exactly = 4 * forecast(SIZE, rank, LEN, 0, &exact).payload;
+        for round in 0..4 {
+            let (mut one, mut two, mut extras) = (sparse(rank, round), sparse(rank, round), [1.0, f64::from(rank.0)]);
+            all_reduce(&mut end, tag(2 * round), &mut one, &mut [], &mut exact).unwrap();
+            all_reduce(&mut end, tag(2 * round + 1), &mut two, &mut extras, &mut coded).unwrap();
+            assert!(one.iter().zip(&two).all(|(one, two)| one == two), "round {round}");
+            assert_eq!(extras, [3.0, 3.0]);
+        }
+        (end.sent().total().payload - exactly, 4 * forecast(SIZE, rank, LEN, 2, &coded).payload)
+    });
+    // A third of the values in two words; five ninths of the sums' are not zero.
+    for (coded, bound) in sent {
+        assert!(coded < bound / 2, "{coded} bytes, {bound} at most");
+    }
+}
+
+#[test]
+fn matrices_are_never_cut() {
+    let starts: Vec<usize> = SHAPES
+        .iter()
+        .scan(0, |at, [rows, columns]| {
+            *at += rows * columns;
+            Some(*at - rows * columns)
+        })
+        .collect();
+    for (len, size) in [(LEN, 2), (LEN, 3), (LEN, 9), (970, 4)] {
+        let coder = VectorCoder::new(
+            (LOW_RANK.build)(&Options::default(), &CodecRegistry::default()).unwrap(),
+            &LOW_RANK,
+            Level::WHOLE,
+            1,
+        )
+        .of_matrices(SHAPES);
+        let chunks: Vec<_> = Rank::all(size).map(|rank| coder.without_cuts(chunk(len, size, rank), len)).collect();
+        assert_eq!(chunks.iter().cloned().flatten().collect::<Vec<_>>(), (0..len).collect::<Vec<_>>());
+        assert!(chunks.iter().all(|chunk| starts.contains(&chunk.start) || chunk.start == len), "{chunks:?}");
+        let bytes: usize = chunks.into_iter().map(|chunk| coder.bytes(chunk)).sum();
+        let whole = SHAPES.iter().filter(|[rows, columns]| rows * columns > 0).map(|[rows, columns]| rows + columns);
+        let last = if len == LEN { 0 } else { SHAPES[5][0] + SHAPES[5][1] };
+        assert_eq!(bytes, 4 * (whole.sum::<usize>() - last), "{size} ranks");
+    }
+}
+
+#[test]
+fn a_low_rank_sum_lacks_no_more_after_many_rounds_and_is_exact_for_such_matrices() {
+    let of = |rounds| drift_of(|| reducer_of(&LOW_RANK, Level::WHOLE, true), rounds);
+    let (few, many) = (of(20), of(400));
+    assert!(many < 2.0 * few, "{few:e} after 20 rounds, {many:e} after 400");
+    let sums = on_ranks(|end| {
+        let mut values: Vec<f32> = SHAPES
+            .iter()
+            .flat_map(|[rows, columns]| {
+                (0..rows * columns).map(move |at| ((at / columns + 1) * (at % columns + 1)) as f32)
+            })
+            .collect();
+        let expected: Vec<f32> = values.iter().map(|value| SIZE as f32 * value).collect();
+        all_reduce(end, tag(0), &mut values, &mut [], &mut reducer_of(&LOW_RANK, Level::WHOLE, false)).unwrap();
+        values.iter().zip(expected).map(|(sum, exact)| (sum - exact).abs() / exact).fold(0.0, f32::max)
+    });
+    assert!(sums.iter().all(|&worst| worst < 1e-5), "{sums:?}");
+}
+
+#[test]
+fn what_a_codec_remembers_of_sums_goes_on_in_another_reducer() {
+    for kind in [&LOW_RANK, &SCALE] {
+        let run = |interrupted: bool| {
+            on_ranks(|end| {
+                let new = || reducer_of(kind, Level::WHOLE, true);
+                let (mut one, mut sums) = (new(), Vec::new());
+                for round in 0..6 {
+                    if interrupted && round == 3 {
+                        let (residuals, memories) = (one.residuals().map(<[f32]>::to_vec), one.memories());
+                        one = new();
+                        one.restore(residuals);
+                        one.remember(&memories).expect("memories of the same codec");
+                        let short = (memories.0[..memories.0.len() - 1].to_vec(), memories.1.clone());
+                        assert!(new().remember(&short).is_none());
+                        assert!(new().remember(&(memories.0, Vec::new())).is_none());
+                    }
+                    sums = gradient(end.rank(), round);
+                    all_reduce(end, tag(round), &mut sums, &mut [], &mut one).unwrap();
+                }
+                sums.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(run(true), run(false), "{}", kind.name);
+    }
+}
+
+#[test]
+fn random_columns_with_feedback_lack_no_more_after_many_rounds() {
+    let masked = CodecRegistry::default().get("masked").copied().unwrap();
+    let of = |rounds| drift_of(|| reducer_of(&masked, Level { ratio: 4.0, ..Level::WHOLE }, true), rounds);
+    let (few, many) = (of(20), of(400));
+    assert!(many < 2.0 * few, "{few:e} after 20 rounds, {many:e} after 400");
 }

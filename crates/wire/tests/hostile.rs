@@ -1,5 +1,8 @@
 //! A peer that sends anything at all can make a collective fail, but not panic, hang or fill the memory.
 
+#[path = "foreign_codecs.rs"]
+mod foreign_codecs;
+
 use laconic_wire::collectives::*;
 use laconic_wire::transport::End;
 use laconic_wire::*;
@@ -77,10 +80,14 @@ proptest! {
         extras in 0usize..3,
     ) {
         let script = || Script::new(rank, 3, payloads.clone());
-        for kind in codec::CodecRegistry::default().iter() {
-            let codec = codec::CodecRegistry::default().build(kind.name, &codec::Options::default()).unwrap();
+        let registry = codec::CodecRegistry::default();
+        let foreign = [&foreign_codecs::LOW_RANK, &foreign_codecs::SPARSE, &foreign_codecs::SCALE];
+        for kind in registry.iter().chain(foreign) {
+            let codec = (kind.build)(&codec::Options::default(), &registry).unwrap();
             let mut script = Script { codec: codec.id().number, ..script() };
-            let mut reducer = Reducer::new(VectorCoder::new(codec, 8, 1, true));
+            let level = codec::Level { ratio: 1.0, bits: codec::Bits::Uniform(8) };
+            let coder = VectorCoder::new(codec, kind, level, 1).of_matrices([[2, 3], [len.saturating_sub(6), 1]]);
+            let mut reducer = Reducer::new(coder.with_feedback());
             let _ = all_reduce(&mut script, TAG, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer);
         }
         let _ = all_reduce_f64(&mut script(), TAG, &mut vec![1.0; len]);

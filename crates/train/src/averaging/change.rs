@@ -37,23 +37,40 @@ pub struct Change {
 pub struct Form {
     /// Values of the whole model.
     pub values: usize,
-    /// The codec of changes, and their bytes; `None` where models travel as they are.
-    pub change: Option<(u8, usize)>,
+    /// What changes look like; `None` where models travel as they are.
+    pub change: Option<ChangeForm>,
+}
+
+/// What a change that travels may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeForm {
+    /// The number of its codec.
+    pub codec: u8,
+    /// Its bytes; the most where it varies.
+    pub bytes: usize,
+    /// Whether it may be smaller.
+    pub varies: bool,
 }
 
 impl Form {
     /// Of models of so many values, which travel as these changes or as they are.
     pub fn of(changes: Option<&Changes>, values: usize) -> Form {
-        let change = changes.map(|of| (of.coder.number(), of.coder.bytes(values)));
-        Form { values, change }
+        Form { values, change: changes.map(|of| of.form(values)) }
     }
 
     /// A model that looks so, of zeros: for its size.
     pub fn empty(&self) -> Sent {
         match self.change {
-            Some((codec, bytes)) => Sent::Change(Change { codec, bytes: vec![0; bytes].into() }),
+            Some(ChangeForm { codec, bytes, .. }) => Sent::Change(Change { codec, bytes: vec![0; bytes].into() }),
             None => Sent::Whole(vec![0.0; self.values].into()),
         }
+    }
+}
+
+impl ChangeForm {
+    /// Whether so many bytes of this codec may be a change.
+    pub fn fits(&self, codec: u8, bytes: usize) -> bool {
+        codec == self.codec && (bytes == self.bytes || (self.varies && bytes < self.bytes))
     }
 }
 
@@ -73,13 +90,20 @@ impl Changes {
     /// # Errors
     /// If their codec cannot be made.
     pub fn of(plan: &Plan, stage: usize, own: Rank) -> Result<Option<Changes>> {
-        let coder = plan.messages.round_parameters().then(|| plan.messages.parameters(plan.config.train.seed));
+        let parameters = plan.stages[stage].network.parameters();
+        let coder = || plan.messages.parameters(plan.config.train.seed, parameters);
+        let coder = plan.messages.round_parameters().then(coder);
         Ok(coder.transpose()?.map(|coder| Changes::new(coder, stage, own)))
     }
 
     /// That of the end `own`, where the aggregator has rank 0, in this stage.
     pub fn new(coder: VectorCoder, stage: usize, own: Rank) -> Changes {
         Changes { coder, stage: u16::try_from(stage).unwrap_or(u16::MAX), own, left: Vec::new() }
+    }
+
+    fn form(&self, values: usize) -> ChangeForm {
+        let coder = &self.coder;
+        ChangeForm { codec: coder.number(), bytes: coder.bytes(0..values), varies: coder.varies() }
     }
 
     /// What sets the noise of a change apart. All trainers get the same one of the aggregator.
@@ -99,21 +123,21 @@ impl Changes {
             self.left.resize(moved.len(), 0.0);
             moved.iter_mut().zip(&self.left).for_each(|(moved, left)| *moved += left);
         }
-        let (hop, mut bytes) = (self.hop(number, self.own), Vec::with_capacity(self.coder.bytes(moved.len())));
+        let (hop, mut bytes) = (self.hop(number, self.own), Vec::with_capacity(self.coder.bytes(0..moved.len())));
         self.coder.encode(hop, &moved, 0, &mut bytes).ok()?;
         if feeds_back {
-            self.coder.leave_over(hop, &bytes, &moved, &mut self.left).ok()?;
+            self.coder.leave_over(hop, &bytes, (&moved, 0), &mut self.left).ok()?;
         }
         Some(Change { codec: self.coder.number(), bytes: bytes.into() })
     }
 
     /// The model that a change by `from` makes of `base`. `None` for bytes that the codec has not written.
     pub fn decode(&mut self, number: u32, from: Rank, base: &[f32], change: &Change) -> Option<Model> {
-        if (change.codec, change.bytes.len()) != (self.coder.number(), self.coder.bytes(base.len())) {
+        if !self.form(base.len()).fits(change.codec, change.bytes.len()) {
             return None;
         }
         let (hop, mut model) = (self.hop(number, from), base.to_vec());
-        self.coder.decode(hop, &change.bytes, &mut model, Store::Add).ok()?;
+        self.coder.decode(hop, &change.bytes, (&mut model, 0), Store::Add).ok()?;
         Some(model.into())
     }
 }

@@ -4,7 +4,7 @@
 use laconic_wire::{Content, Direction, Frame, FramePurpose, NO_CODEC, Tag, WireError};
 
 use super::Model;
-use super::change::{Change, Form, STEPS, Sent};
+use super::change::{Change, ChangeForm, Form, STEPS, Sent};
 use super::message::{FromTrainer, Leave, Taken, ToTrainer};
 use crate::exchange::steps::Step;
 
@@ -232,16 +232,16 @@ impl Inbox {
         if self.said.as_ref().is_none_or(|(said, _)| said.round != tag.round) {
             return Err(odd("a model of another mean than was announced"));
         }
-        let (codec, expected) = match (step, self.form.change) {
-            (0, _) => (NO_CODEC, 4 * self.form.values),
+        let form = match (step, self.form.change) {
+            (0, _) => ChangeForm { codec: NO_CODEC, bytes: 4 * self.form.values, varies: false },
             (_, Some(change)) => change,
             (_, None) => return Err(odd("a change where models travel as they are")),
         };
-        if payload.len() != expected {
-            let (expected, found) = (expected as u64, payload.len() as u64);
+        if !form.fits(form.codec, payload.len()) {
+            let (expected, found) = (form.bytes as u64, payload.len() as u64);
             return Err(WireError::PayloadSize { what: "a model", expected, found });
         }
-        if frame.codec() != codec {
+        if frame.codec() != form.codec {
             return Err(odd("a model through another codec"));
         }
         Ok(Some(match step {
@@ -249,7 +249,7 @@ impl Inbox {
                 let (values, _) = payload.as_chunks::<4>();
                 Sent::Whole(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
             }
-            _ => Sent::Change(Change { codec, bytes: payload.into() }),
+            _ => Sent::Change(Change { codec: form.codec, bytes: payload.into() }),
         }))
     }
 }
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FORM: Form = Form { values: 3, change: Some((7, 5)) };
+    const FORM: Form = Form { values: 3, change: Some(ChangeForm { codec: 7, bytes: 5, varies: false }) };
 
     fn sizes(frames: &[Frame]) -> Vec<(Tag, usize)> {
         frames.iter().map(|frame| (frame.tag(), frame.payload().len())).collect()

@@ -9,6 +9,7 @@ use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Phase;
 use crate::plan::{AgreementKind, Cadence, Made, Plan, makes_another};
 use crate::saved::{Name, Saved, odd};
+use crate::schedule::Stage;
 use crate::worker::Worker;
 
 /// What rides along with a reduction, uncompressed; sums over workers afterwards.
@@ -83,8 +84,9 @@ impl Reduction {
     ///
     /// # Errors
     /// If the codec of parameters cannot be made.
-    pub fn new(plan: &Plan, first_layer: u16) -> Result<Reduction> {
-        Ok(Reduction { reducer: plan.messages.reducer(plan.config.train.seed)?, first_layer })
+    pub fn new(plan: &Plan, stage: &Stage) -> Result<Reduction> {
+        let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
+        Ok(Reduction { reducer, first_layer: stage.first_layer })
     }
 
     /// Adds up over workers the values and what rides along.
@@ -116,6 +118,11 @@ impl Reduction {
                 saved.put(Name::one(name), residual);
             }
         }
+        let (streams, values) = self.reducer.memories();
+        if !streams.is_empty() {
+            saved.put(Name::one(STREAMS), &streams);
+            saved.put(Name::one(MEMORIES), &values);
+        }
     }
 
     /// Takes it back.
@@ -128,11 +135,18 @@ impl Reduction {
             *residual = saved.take(&Name::one(name))?.unwrap_or_default();
         }
         self.reducer.restore([own, sum]);
+        if let Some(streams) = saved.take(&Name::one(STREAMS))? {
+            let memories = (streams, saved.take(&Name::one(MEMORIES))?.unwrap_or_default());
+            let what = "something that is no memory of sums";
+            self.reducer.remember(&memories).ok_or_else(|| odd(&Name::one(STREAMS), what))?;
+        }
         Ok(())
     }
 }
 
 const RESIDUALS: [&str; 2] = ["reducer.own", "reducer.sum"];
+const STREAMS: &str = "reducer.streams";
+const MEMORIES: &str = "reducer.memories";
 
 /// How workers agree: a member decides what a gradient is a mean over, and what is reduced before and after a step.
 pub trait Agreement {

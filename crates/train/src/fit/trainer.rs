@@ -117,7 +117,7 @@ impl<'a> Fit<'a> {
             pass: Pass::default(),
             gradient: Vec::with_capacity(network.len()),
             seen: Vec::new(),
-            reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
+            reduction: Reduction::new(&worker.plan, at.stage)?,
             agreement: agreement::of(&worker.plan)?,
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
             share: None,

@@ -57,7 +57,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
         let coders = &mut coders;
         let begun = done_before;
         let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, begun, clock };
+        // Inputs that cross once do so again in a resumed run; the others continue from messages that were sent.
+        at.coders.go_on(false);
         at.inputs(last, book)?;
+        at.coders.go_on(begun > 0);
         if plan.fetches(stage) && last > done_before {
             let once = FetchBounds::of_stage(plan, stage, shapes);
             at.fetches(&once, rounds_before + done_before + 1, book)?;
@@ -411,7 +414,7 @@ impl<'a> StageForecast<'a> {
         let (plan, stage) = (self.forecast.plan, self.stage());
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
-        let reducer = plan.messages.reducer(plan.config.train.seed)?;
+        let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
         let (what, len) = match plan.cadence.is_local() {
             true => (What::Models, stage.network.len()),
             false => (What::ParameterGradients, stage.network.trained()),

@@ -154,7 +154,9 @@ fn codings(members: &Members) -> Vec<Settings> {
         for inner in plain().filter(|_| kind.wraps).map(Some).chain((!kind.wraps).then_some(None)) {
             let table = coding(kind, inner);
             rows.push(vec![format!("messages.forward={table}"), format!("messages.backward={table}")]);
-            sums.push(vec![format!("messages.parameters={table}"), format!("messages.evaluation={table}")]);
+            let [parameters, figures] = ["parameters", "evaluation"].map(|key| format!("messages.{key}={table}"));
+            let for_figures = |kind: &CodecKind| !kind.reads.ratio && !kind.remembers && !kind.leaves_out;
+            sums.push([parameters].into_iter().chain(for_figures(kind).then_some(figures)).collect());
         }
         if kind.options.contains(&"columns") {
             rows.push(vec![format!("messages.forward={{codec=\"{}\",columns=\"prefix\",rescale=true}}", kind.name)]);

@@ -4,7 +4,7 @@
 //! once a round, on every worker to the same value. What a message's level was when it was sent is kept with it
 //! ([`Setting`]), so that a message may be decoded rounds later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use laconic_key::{Key, Purpose};
@@ -34,6 +34,8 @@ pub struct Coders {
     reading: Reading,
     before: Option<Reading>,
     coders: BTreeMap<(bool, u16, Direction), Coder>,
+    /// Whether what is predicted continues from messages that have been sent.
+    goes_on: bool,
 }
 
 /// The codec of one layer's messages in one direction.
@@ -50,6 +52,10 @@ pub struct Coder {
     traces: BTreeMap<Rank, Trace>,
     /// What the codec remembers of the messages of a link.
     memories: BTreeMap<Heading, Memory>,
+    /// Whether what is predicted continues from messages that have been sent.
+    goes_on: bool,
+    /// Of which links a first message was predicted, with the codec's state.
+    begun: BTreeSet<Heading>,
 }
 
 /// What is known of the messages of a link: D/6 · Σ span² of the codec's grids, over how many messages. What was seen
@@ -120,7 +126,8 @@ pub struct End<'a> {
 impl Coders {
     /// The codecs of resolved messages.
     pub fn new(messages: &Messages, seed: u64) -> Coders {
-        Coders { messages: messages.clone(), seed, reading: Reading::default(), before: None, coders: BTreeMap::new() }
+        let (reading, before, coders, goes_on) = Default::default();
+        Coders { messages: messages.clone(), seed, reading, before, coders, goes_on }
     }
 
     /// What codes these messages.
@@ -140,6 +147,11 @@ impl Coders {
     pub fn turn(&mut self, reading: Reading) {
         self.before = (reading.done > 0).then_some(self.reading);
         self.reading = reading;
+    }
+
+    /// Whether the messages that are predicted from now on continue from others, so that no state is in front.
+    pub fn go_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
     }
 
     /// Forgets what the messages of a stage have left behind.
@@ -164,19 +176,20 @@ impl Coders {
     /// If it cannot be made.
     pub fn coder(&mut self, tag: Tag) -> Result<(&mut Coder, &Reading)> {
         let evaluation = tag.evaluates();
-        let place = (evaluation, tag.layer, tag.direction);
-        if !self.coders.contains_key(&place) {
+        let at = (evaluation, tag.layer, tag.direction);
+        if !self.coders.contains_key(&at) {
             let coding = self.messages.coding(tag).clone();
             let mut codec = coding.build(self.messages.registry())?;
             if let Some(skip) = self.messages.skip.filter(|_| !evaluation) {
                 codec = Box::new(Skipping::around(codec, skip.change, skip.staleness));
             }
-            let (traced, place_of) = (coding.is_adaptive() && !evaluation, (tag.layer, tag.direction));
-            let (widths, traces, memories) = Default::default();
-            let coder = Coder { codec, coding, seed: self.seed, place: place_of, traced, widths, traces, memories };
-            self.coders.insert(place, coder);
+            let traced = coding.is_adaptive() && !evaluation;
+            let (seed, goes_on, place) = (self.seed, self.goes_on, (tag.layer, tag.direction));
+            let (widths, traces, memories, begun) = Default::default();
+            let coder = Coder { codec, coding, seed, place, traced, widths, traces, memories, goes_on, begun };
+            self.coders.insert(at, coder);
         }
-        Ok((self.coders.get_mut(&place).expect("it was just put there"), &self.reading))
+        Ok((self.coders.get_mut(&at).expect("it was just put there"), &self.reading))
     }
 
     /// The codec of a layer's messages in one direction while training.
@@ -442,9 +455,12 @@ impl Coder {
         self.codec.bytes(&setting.level(), rows, columns)
     }
 
-    /// Payload bytes of a message on this link now, as [`Coder::bytes`].
+    /// Payload bytes of a message on this link now, as [`Coder::bytes`]; of the first that is asked for with the state
+    /// in front.
     pub fn forecast(&mut self, reading: &Reading, end: End<'_>, columns: usize) -> usize {
         let setting = self.setting(reading, end);
-        self.bytes(&setting, end.drawn.map_or(end.rows, <[u32]>::len), columns)
+        let begins = self.coding.kind.prepares && !self.goes_on && self.begun.insert((end.peer, end.outgoing));
+        let state = if begins { self.codec.state_bytes(columns) } else { 0 };
+        state + self.bytes(&setting, end.drawn.map_or(end.rows, <[u32]>::len), columns)
     }
 }

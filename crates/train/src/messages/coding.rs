@@ -112,6 +112,11 @@ impl Coding {
             let kind = *registry.get(inner).map_err(refuse)?;
             coding.whole = Some(Box::new(Coding { kind, ..coding.clone() }));
         }
+        if coding.kind.prepares && config.reveal == Some(true) {
+            let what = "what is revealed crosses column by column, and its codec prepares whole rows";
+            return Err(TrainError::config(format!("{key}.reveal: {what}")));
+        }
+        coding.reveal &= !coding.kind.prepares;
         coding.refuse_idle(key, &config, registry)?;
         coding.check(key, &config)?;
         coding.build(registry).map_err(|error| match error {
@@ -303,7 +308,7 @@ impl Coding {
     pub fn has_constant_size(&self) -> bool {
         let fixed = |controller: &Controller| matches!(controller, Controller::Fixed(_));
         let bits = matches!(&self.widths, Widths::Same(bits) if fixed(bits));
-        (fixed(&self.ratio) || !self.kind.reads.ratio) && (bits || !self.kind.reads.bits)
+        (fixed(&self.ratio) || !self.kind.reads.ratio) && (bits || !self.kind.reads.bits) && !self.kind.prepares
     }
 
     /// Whether ratio and bits can be predicted.
@@ -311,11 +316,35 @@ impl Coding {
         self.clocks().all(Clock::is_predictable)
     }
 
-    /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in
-    /// every round, nothing left out, nothing remembered.
-    pub fn suits_sums(&self) -> bool {
+    /// Whether it can code values that figures are made of: the same number of bits in every round, nothing left out,
+    /// nothing remembered.
+    pub fn suits_figures(&self) -> bool {
         let fixed = matches!(self.widths, Widths::Same(Controller::Fixed(_)));
         fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers && !self.kind.leaves_out
+    }
+
+    /// Why it cannot code parameters and their gradients, if so; what is lost of them is added to the next ones where
+    /// there is error feedback.
+    pub fn unfit_for_parameters(&self, feedback: bool) -> Option<&'static str> {
+        let fixed = |controller: &Controller| matches!(controller, Controller::Fixed(_));
+        let has_own_feedback = self.kind.remembers && self.kind.leaves_out;
+        if !matches!(&self.widths, Widths::Same(bits) if fixed(bits)) {
+            Some("expected a fixed number of bits, since all workers add up the same sums")
+        } else if self.kind.reads.ratio && !fixed(&self.ratio) {
+            Some("expected a fixed ratio, since all workers add up the same sums")
+        } else if (self.kind.leaves_out || self.kind.reads.ratio) && !feedback && !has_own_feedback {
+            Some("it leaves values out, which are lost for good with messages.error_feedback = false")
+        } else if self.options.flag("rescale") == Ok(Some(true)) && feedback {
+            Some("rescale = true lets more be left over than was to be sent, which grows with error feedback")
+        } else {
+            None
+        }
+    }
+
+    /// The level of parameters and of their gradients, whose codec is one that suits them.
+    pub fn level_of_parameters(&self) -> Level<'static> {
+        let ratio = if self.kind.reads.ratio { self.ratio.range().0 } else { 1.0 };
+        Level { ratio, bits: Bits::Uniform(self.most_bits()) }
     }
 
     /// The same codec where nothing depends on what happens during the run: the most that it can send. The finest level

@@ -7,6 +7,7 @@ pub mod coding;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use laconic_nn::parameters::ParameterSpec;
 use laconic_wire::codec::CodecRegistry;
 use laconic_wire::collectives::Reducer;
 use laconic_wire::{Direction, Tag, VectorCoder};
@@ -144,11 +145,12 @@ impl Messages {
     }
 
     fn check(&self) -> Result<()> {
-        for (key, coding) in [("evaluation", &self.evaluation), ("parameters", &self.parameters)] {
-            if !coding.suits_sums() {
-                let what = "expected exact, half, or quantised with a fixed number of bits";
-                return Err(TrainError::config(format!("messages.{key}: {what}")));
-            }
+        if !self.evaluation.suits_figures() {
+            let what = "expected exact, half, or quantised with a fixed number of bits";
+            return Err(TrainError::config(format!("messages.evaluation: {what}")));
+        }
+        if let Some(what) = self.parameters.unfit_for_parameters(self.has_feedback()) {
+            return Err(TrainError::config(format!("messages.parameters: {what}")));
         }
         if self.budget.is_none() && self.lack_limit() {
             let what = "clock = \"bytes\" needs a limit, or messages.budget";
@@ -229,7 +231,8 @@ impl Messages {
 
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn are_predictable(&self) -> bool {
-        self.skip.is_none() && self.named.iter().all(Coding::is_predictable)
+        let parameters = !self.parameters.kind.varies && !self.parameters.kind.prepares;
+        self.skip.is_none() && parameters && self.named.iter().all(Coding::is_predictable)
     }
 
     /// Whether messages of a link have the same size in every round.
@@ -251,6 +254,9 @@ impl Messages {
         let of = |key, what| Some(OwnMemory { key, what });
         if self.has_feedback() {
             return of("messages.error_feedback", "what rounding its sums has left over");
+        }
+        if self.parameters.kind.remembers {
+            return of("messages.parameters", "what its codec had last");
         }
         if self.skip.is_some() {
             return of("messages.skip", "the rows that it sent and received last");
@@ -279,20 +285,28 @@ impl Messages {
         self.skip.is_some() || self.round_parameters() || !self.named.iter().all(lossless)
     }
 
-    /// How parameters, and gradients of them, travel.
+    /// Whether the codec of parameters makes no sense of a message without those before it.
+    pub fn remember_parameters(&self) -> bool {
+        self.parameters.kind.remembers
+    }
+
+    /// How these parameters, one behind the other, and gradients of them travel.
     ///
     /// # Errors
     /// If their codec cannot be made.
-    pub fn parameters(&self, seed: u64) -> Result<VectorCoder> {
+    pub fn parameters(&self, seed: u64, of: &[ParameterSpec]) -> Result<VectorCoder> {
+        let Coding { kind, .. } = &self.parameters;
         let codec = self.parameters.build(&self.registry)?;
-        Ok(VectorCoder::new(codec, self.parameters.most_bits(), seed, self.has_feedback()))
+        let coder = VectorCoder::new(codec, kind, self.parameters.level_of_parameters(), seed);
+        let coder = coder.of_matrices(of.iter().map(ParameterSpec::matrix));
+        Ok(if self.has_feedback() { coder.with_feedback() } else { coder })
     }
 
     /// How they are added up over workers.
     ///
     /// # Errors
     /// As [`Messages::parameters`].
-    pub fn reducer(&self, seed: u64) -> Result<Reducer> {
-        Ok(Reducer::new(self.parameters(seed)?))
+    pub fn reducer(&self, seed: u64, of: &[ParameterSpec]) -> Result<Reducer> {
+        Ok(Reducer::new(self.parameters(seed, of)?))
     }
 }

@@ -178,6 +178,12 @@ impl Members {
             let what = "running variances would be rounded with the parameters that are averaged";
             return Err(TrainError::config(format!("{how}: {what}; {cure}")));
         }
+        if trainers && messages.round_parameters() && messages.remember_parameters() {
+            let kind = &config.schedule.kind;
+            let what = "a codec that remembers makes no sense of a change without those before it, and a trainer that \
+                joins, or rejoins, has not had them";
+            return Err(TrainError::config(format!("messages.parameters with schedule.kind = {kind:?}: {what}")));
+        }
         let (selection, given) = (self.selection(config)?, config.messages.selection.config().options);
         (selection.build)(&given).map_err(refused_selection)?;
         if let Some((option, _)) = given.iter().find(|(option, _)| !selection.options.contains(option)) {

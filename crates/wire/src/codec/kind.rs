@@ -55,8 +55,13 @@ pub struct CodecKind {
     pub remembers: bool,
     /// Whether a payload may be smaller than [`Codec::bytes`] says.
     pub varies: bool,
-    /// Whether values may be missing from a message: it carries no sums then, of parameters or of figures.
+    /// Whether values may be missing from a message: it carries no figures then, and sums of parameters only where what
+    /// is missing is added to the next ones.
     pub leaves_out: bool,
+    /// Whether the first message of a stream has a state in front ([`Codec::state_bytes`]), which both ends remember.
+    pub prepares: bool,
+    /// Whether it takes a parameter as the matrix that it is; all others have parameters in rows of 256 values.
+    pub of_matrices: bool,
     /// Makes a codec of this kind, and whatever codec is inside with the help of the registry.
     pub build: fn(&Options, &CodecRegistry) -> Result<Box<dyn Codec>>,
 }
@@ -75,6 +80,8 @@ impl CodecKind {
         remembers: false,
         varies: false,
         leaves_out: false,
+        prepares: false,
+        of_matrices: false,
         build: |_, _| Err(WireError::UnfitCodec { name: "", number: NO_CODEC, reason: "it says not how to make it" }),
     };
 
@@ -167,8 +174,8 @@ impl CodecRegistry {
     }
 
     /// What is known of a codec of this name with these options and of all that is inside it: it reads what any of them
-    /// reads, draws, remembers, varies or leaves out if one does, and is lossless if all are. Number and options are
-    /// its own.
+    /// reads, draws, remembers, varies, leaves out or prepares if one does, and is lossless if all are. Number and
+    /// options are its own.
     ///
     /// # Errors
     ///
@@ -187,6 +194,8 @@ impl CodecRegistry {
             remembers: outer.remembers || inner.remembers,
             varies: outer.varies || inner.varies,
             leaves_out: outer.leaves_out || inner.leaves_out,
+            prepares: outer.prepares || inner.prepares,
+            of_matrices: outer.of_matrices || inner.of_matrices,
             ..outer
         })
     }

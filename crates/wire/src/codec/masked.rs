@@ -110,6 +110,10 @@ impl Codec for Masked {
         self.inner.bytes(level, rows, travelling(columns, level.ratio))
     }
 
+    fn expect_feedback(&mut self) {
+        self.inner.expect_feedback();
+    }
+
     fn span(&self, bits: u8, row: &[f32]) -> f64 {
         self.inner.span(bits, row)
     }

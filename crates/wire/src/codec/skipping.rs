@@ -5,7 +5,7 @@
 //! switched off) and broadcasts whole blocks; here each link decides for itself, by ‖now − last sent‖ / ‖last sent‖
 //! over the rows that travel on it.
 
-use super::{Codec, CodecId, CodecKind, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
+use super::{Codec, CodecId, CodecKind, Level, Memory, Message, MessageKey, RowSet, RowsMut, RowsRef, Store};
 use crate::{NO_CODEC, Result};
 
 /// Sends nothing, an empty payload, in place of a message whose rows moved by at most a share of their size since they
@@ -85,6 +85,22 @@ impl Codec for Skipping {
 
     fn span(&self, bits: u8, row: &[f32]) -> f64 {
         self.inner.span(bits, row)
+    }
+
+    fn expect_feedback(&mut self) {
+        self.inner.expect_feedback();
+    }
+
+    fn state_bytes(&self, columns: usize) -> usize {
+        self.inner.state_bytes(columns)
+    }
+
+    fn prepare(&mut self, key: &MessageKey, rows: &RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        self.inner.prepare(key, rows, into)
+    }
+
+    fn take_state(&mut self, state: &[u8], columns: usize, memory: &mut Memory) -> Result<()> {
+        self.inner.take_state(state, columns, memory.inner())
     }
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {

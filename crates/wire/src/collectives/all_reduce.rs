@@ -1,9 +1,12 @@
 //! The all-reduce of parameter gradients, exact or compressed.
 
-use super::{chunk, recv_sized};
+use super::chunk;
 use crate::codec::Store;
-use crate::vector::{Hop, VectorCoder};
-use crate::{Count, Frame, Ledger, Rank, Result, Tag, Transport, WireError};
+use crate::error::expect_payload;
+use crate::vector::{Hop, Memories, VectorCoder};
+use crate::{Frame, Ledger, Rank, Result, Tag, Transport, WireError};
+
+use std::ops::Range;
 
 /// How the values of an all-reduce become bytes, with what rounding has left over of values and of sums, where there is
 /// error feedback ([`VectorCoder`]). One reducer serves one sequence of sums of the same values, a worker's gradients;
@@ -48,8 +51,24 @@ impl Reducer {
         [self.residual, self.sum_residual] = residuals;
     }
 
-    fn bytes(&self, len: usize) -> usize {
-        self.coder.bytes(len)
+    /// What its codec remembers ([`VectorCoder::memories`]).
+    pub fn memories(&self) -> Memories {
+        self.coder.memories()
+    }
+
+    /// Takes it back. `None` where it is not that.
+    pub fn remember(&mut self, memories: &Memories) -> Option<()> {
+        self.coder.remember(memories)
+    }
+
+    /// The part of a slice of `len` values that a rank reduces: as [`super::chunk`], but of whole matrices where the
+    /// codec takes them.
+    fn chunk(&self, len: usize, size: usize, rank: Rank) -> Range<usize> {
+        self.coder.without_cuts(chunk(len, size, rank), len)
+    }
+
+    fn bytes(&self, place: Range<usize>) -> usize {
+        self.coder.bytes(place)
     }
 }
 
@@ -79,7 +98,7 @@ pub fn all_reduce(
     if size == 1 {
         return Ok(());
     }
-    let own = chunk(values.len(), size, rank);
+    let own = reducer.chunk(values.len(), size, rank);
     if reducer.coder.has_feedback() {
         reducer.add_residuals(values);
     }
@@ -87,18 +106,17 @@ pub fn all_reduce(
         send_chunk(transport, tag, peer, (values, extras), reducer)?;
     }
     if !own.is_empty() || !extras.is_empty() {
-        sum_chunk(transport, tag, &mut values[own.clone()], extras, reducer)?;
+        sum_chunk(transport, tag, (&mut values[own.clone()], own.start), extras, reducer)?;
     }
     if !own.is_empty() {
-        send_sums(transport, tag.later(1), &mut values[own.clone()], own.start, reducer)?;
+        send_sums(transport, tag.later(1), (&mut values[own.clone()], own.start), reducer)?;
     }
     for peer in Rank::all(size).filter(|&peer| peer != rank) {
-        let place = chunk(values.len(), size, peer);
-        let theirs = &mut values[place];
-        if !theirs.is_empty() {
-            let frame = recv_coded(transport, peer, tag.later(1), reducer.bytes(theirs.len()), reducer)?;
+        let place = reducer.chunk(values.len(), size, peer);
+        if !place.is_empty() {
+            let frame = recv_coded(transport, peer, tag.later(1), (place.clone(), 0), reducer)?;
             let hop = Hop { tag: tag.later(1), from: peer, to: peer };
-            reducer.coder.decode(hop, frame.payload(), theirs, Store::Set)?;
+            reducer.coder.decode(hop, frame.payload(), (&mut values[place.clone()], place.start), Store::Set)?;
             transport.recycle(frame);
         }
     }
@@ -125,16 +143,17 @@ fn send_chunk(
     (values, extras): (&[f32], &[f64]),
     reducer: &mut Reducer,
 ) -> Result<()> {
-    let place = chunk(values.len(), transport.size(), peer);
+    let place = reducer.chunk(values.len(), transport.size(), peer);
     let (theirs, hop) = (&values[place.clone()], Hop { tag, from: transport.rank(), to: peer });
-    let bytes = reducer.bytes(theirs.len());
+    let bytes = reducer.bytes(place.clone());
     if bytes == 0 && extras.is_empty() {
         return Ok(());
     }
     let mut frame = coded_frame(transport, tag, bytes + 8 * extras.len(), reducer);
     reducer.coder.encode(hop, theirs, place.start, frame.payload_mut())?;
     if reducer.coder.has_feedback() {
-        reducer.coder.leave_over(hop, frame.payload(), theirs, &mut reducer.residual[place])?;
+        let residual = &mut reducer.residual[place.clone()];
+        reducer.coder.leave_over(hop, frame.payload(), (theirs, place.start), residual)?;
     }
     extras.iter().for_each(|value| frame.payload_mut().extend_from_slice(&value.to_le_bytes()));
     transport.send(peer, frame)
@@ -144,15 +163,15 @@ fn send_chunk(
 fn sum_chunk(
     transport: &mut dyn Transport,
     tag: Tag,
-    own: &mut [f32],
+    (own, start): (&mut [f32], usize),
     extras: &mut [f64],
     reducer: &mut Reducer,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
+    let place = start..start + own.len();
     let (mut below, mut sums) = (std::mem::take(&mut reducer.below), std::mem::take(&mut reducer.extras));
     below.resize(own.len(), 0.0);
     sums.clear();
-    let bytes = reducer.bytes(own.len());
     for peer in Rank::all(size) {
         if peer == rank {
             // The ranks below are added to the own values at once; a sum of two does not depend on their order.
@@ -162,13 +181,13 @@ fn sum_chunk(
             add_in_order(&mut sums, extras.iter().copied());
             continue;
         }
-        let frame = recv_coded(transport, peer, tag, bytes + 8 * extras.len(), reducer)?;
-        let (values, theirs) = frame.payload().split_at(bytes);
+        let frame = recv_coded(transport, peer, tag, (place.clone(), extras.len()), reducer)?;
+        let (values, theirs) = frame.payload().split_at(frame.payload().len() - 8 * extras.len());
         let hop = Hop { tag, from: peer, to: rank };
         match peer {
-            Rank(0) => reducer.coder.decode(hop, values, &mut below, Store::Set)?,
-            _ if peer < rank => reducer.coder.decode(hop, values, &mut below, Store::Add)?,
-            _ => reducer.coder.decode(hop, values, own, Store::Add)?,
+            Rank(0) => reducer.coder.decode(hop, values, (&mut below, start), Store::Set)?,
+            _ if peer < rank => reducer.coder.decode(hop, values, (&mut below, start), Store::Add)?,
+            _ => reducer.coder.decode(hop, values, (&mut *own, start), Store::Add)?,
         }
         add_in_order(&mut sums, theirs.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)));
         transport.recycle(frame);
@@ -191,11 +210,10 @@ fn add_in_order(sums: &mut Vec<f64>, terms: impl ExactSizeIterator<Item = f64>) 
 fn send_sums(
     transport: &mut dyn Transport,
     tag: Tag,
-    own: &mut [f32],
-    start: usize,
+    (own, start): (&mut [f32], usize),
     reducer: &mut Reducer,
 ) -> Result<()> {
-    let (rank, size, bytes) = (transport.rank(), transport.size(), reducer.bytes(own.len()));
+    let (rank, size, bytes) = (transport.rank(), transport.size(), reducer.bytes(start..start + own.len()));
     let (hop, feedback) = (Hop { tag, from: rank, to: rank }, reducer.coder.has_feedback());
     if feedback && reducer.sum_residual.len() == own.len() {
         own.iter_mut().zip(&reducer.sum_residual).for_each(|(sum, left)| *sum += left);
@@ -203,11 +221,15 @@ fn send_sums(
     let mut frame = coded_frame(transport, tag, bytes, reducer);
     reducer.coder.encode(hop, own, start, frame.payload_mut())?;
     if feedback {
-        reducer.sum_residual.resize(own.len(), 0.0);
-        reducer.coder.leave_over(hop, frame.payload(), own, &mut reducer.sum_residual)?;
+        reducer.sum_residual.clear();
+        reducer.sum_residual.extend_from_slice(own);
     }
     if !reducer.coder.is_exact() {
-        reducer.coder.decode(hop, frame.payload(), own, Store::Set)?;
+        // Once, as everybody does: a codec may remember what it has read.
+        reducer.coder.decode(hop, frame.payload(), (&mut *own, start), Store::Set)?;
+    }
+    if feedback {
+        reducer.sum_residual.iter_mut().zip(own.iter()).for_each(|(left, sum)| *left -= sum);
     }
     for peer in rank.others(size).take(size - 2) {
         let mut copy = coded_frame(transport, tag, bytes, reducer);
@@ -223,9 +245,20 @@ fn coded_frame(transport: &mut dyn Transport, tag: Tag, bytes: usize, reducer: &
     frame
 }
 
-/// A frame of this size that the reducer's codec wrote.
-fn recv_coded(transport: &mut dyn Transport, peer: Rank, tag: Tag, bytes: usize, reducer: &Reducer) -> Result<Frame> {
-    let frame = recv_sized(transport, peer, tag, "all-reduce", bytes)?;
+/// A frame with these values, and so many extras, that the reducer's codec wrote.
+fn recv_coded(
+    transport: &mut dyn Transport,
+    peer: Rank,
+    tag: Tag,
+    (place, extras): (Range<usize>, usize),
+    reducer: &Reducer,
+) -> Result<Frame> {
+    let frame = transport.recv(peer, tag)?;
+    let (found, most) = (frame.payload().len(), reducer.bytes(place) + 8 * extras);
+    let fits = found == most || (reducer.coder.varies() && (8 * extras..most).contains(&found));
+    if let (false, Err(error)) = (fits, expect_payload("all-reduce", most, found)) {
+        return Err(error.from_peer(transport.rank(), peer, tag));
+    }
     let (expected, found) = (reducer.coder.number(), frame.codec());
     if expected == found {
         return Ok(frame);
@@ -242,25 +275,13 @@ fn payloads(
     extras: usize,
     reducer: &Reducer,
 ) -> impl Iterator<Item = (Rank, u16, usize)> {
-    let bytes = move |rank| reducer.bytes(chunk(len, size, rank).len());
+    let bytes = move |rank| reducer.bytes(reducer.chunk(len, size, rank));
     let sums = bytes(rank);
     let both = move |peer| [(peer, 0, bytes(peer) + 8 * extras), (peer, 1, sums)];
     rank.others(size).flat_map(both).filter(|&(.., bytes)| bytes > 0)
 }
 
-/// What [`all_reduce`] of `len` values and `extras` extras sends from `rank`.
-pub fn all_reduce_bytes(size: usize, rank: Rank, len: usize, extras: usize, reducer: &Reducer) -> Count {
-    let (own, shorter) = (chunk(len, size, rank).len(), len / size);
-    let peers = size as u64 - 1;
-    // Chunks are of two lengths; the longer ones, one more, are those of the first ranks.
-    let longer = (len % size - usize::from(own > shorter)) as u64;
-    let of = |frames: u64, bytes: usize| Count::of(if bytes > 0 { frames } else { 0 }, frames * bytes as u64);
-    of(longer, reducer.bytes(shorter + 1) + 8 * extras)
-        + of(peers - longer, reducer.bytes(shorter) + 8 * extras)
-        + of(peers, reducer.bytes(own))
-}
-
-/// Enters what [`all_reduce`] of `len` values and `extras` extras sends from `rank`.
+/// Enters what [`all_reduce`] of `len` values and `extras` extras sends from `rank`; at most, where its codec varies.
 pub fn forecast_all_reduce(
     ledger: &mut Ledger,
     tag: Tag,

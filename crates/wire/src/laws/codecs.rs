@@ -3,7 +3,7 @@
 //! How near what arrives is to what was sent, and whether its mean is, is the codec's own promise and stays in its own
 //! tests; here nothing is known of a codec but what its kind says.
 
-use crate::codec::{Bits, CodecKind, CodecRegistry, Half, Level, Memory, Message, Options};
+use crate::codec::{self, Bits, CodecKind, CodecRegistry, Half, Level, Memory, Message, Options};
 use crate::codec::{RowSet, RowsMut, RowsRef, Store};
 use crate::{Codec, Content, FramePurpose, MessageKey, NO_CODEC, Rank, Result, Tag, WireError};
 use laconic_key::{Key, Purpose};
@@ -36,7 +36,8 @@ const LEVELS: [(f64, &[u8]); 13] = [
 /// - A value that is not finite is refused by its row and column, and the payload is as before.
 /// - A payload of another size is an error, and no payload makes it panic.
 /// - Decoding sets or adds, only in the rows named, and one is the other's sum.
-/// - What its kind says is true: what it reads of a level, whether it draws, remembers, varies or loses anything.
+/// - What its kind says is true: what it reads of a level, whether it draws, remembers, varies, prepares or loses
+///   anything.
 /// - One that says that it is `half` has the payloads of rows that are stored as bfloat16.
 ///
 /// # Panics
@@ -50,6 +51,9 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
         let id = build().id();
         assert_ne!(id.number, NO_CODEC, "{} with {options:?}: frames must say who wrote them", kind.name);
         assert!(kind.wraps || id == kind.id(), "{} calls itself {id:?}", kind.name);
+        let prepares = (0..300).any(|columns| build().state_bytes(columns) > 0);
+        assert_eq!(described.prepares, prepares, "{}: whether it prepares a state", kind.name);
+        assert!(described.remembers || !prepares, "{}: a state is remembered", kind.name);
         finer_levels_never_take_fewer_bytes(build().as_ref(), kind.name);
         for (ratio, widths) in LEVELS {
             let case = Case { kind: described, options, build: &build, ratio, widths };
@@ -93,8 +97,7 @@ type Values<'a> = dyn Fn(usize, usize) -> f64 + 'a;
 const FED_BACK: usize = 1000;
 
 /// Holds a codec to what error feedback needs of it, at this many bits: what is left over of the rows of many rounds,
-/// with what was left over before, stays bounded, whether rows are even, mostly zeros or far from zero. For codecs
-/// without memory that send all columns.
+/// with what was left over before, stays bounded, whether rows are even, mostly zeros or far from zero. At ratio 1.
 ///
 /// # Panics
 ///
@@ -129,16 +132,18 @@ pub fn check_feedback(kind: &'static CodecKind, registry: &CodecRegistry, option
 /// The norm of what is left over after each round.
 fn left_over(codec: &mut dyn Codec, bits: u8, columns: usize, value: &Values<'_>) -> Vec<f64> {
     let (level, mut residual) = (Level { ratio: 1.0, bits: Bits::Uniform(bits) }, vec![0.0; columns]);
+    let [mut sender, mut receiver] = [Memory::default(), Memory::default()];
     let mut round_of = |round: usize| {
         let key = MessageKey { tag: Tag { round: round as u32, ..TAG }, ..KEY };
         let row: Vec<f32> = residual.iter().enumerate().map(|(i, left)| value(round, i) as f32 + left).collect();
         let mut payload = Vec::new();
         let source = RowsRef { data: &row, columns, rows: RowSet::Range(0..1) };
-        let mut memory = Memory::default();
-        let coded = codec.encode(Message { key: &key, level: &level, memory: &mut memory }, source, &mut payload);
+        let message = Message { key: &key, level: &level, memory: &mut sender };
+        let coded = codec::append(codec, message, source, &mut payload);
         coded.unwrap_or_else(|error| panic!("round {round}: {error}"));
         let into = RowsMut { data: &mut residual, columns, rows: RowSet::Range(0..1) };
-        let read = codec.decode(Message { key: &key, level: &level, memory: &mut memory }, &payload, into, Store::Set);
+        let message = Message { key: &key, level: &level, memory: &mut receiver };
+        let read = codec::take(codec, message, &payload, into, Store::Set);
         read.unwrap_or_else(|error| panic!("round {round}: {error}"));
         residual.iter_mut().zip(&row).for_each(|(left, value)| *left = value - *left);
         residual.iter().map(|left| f64::from(*left).powi(2)).sum::<f64>().sqrt()
@@ -186,13 +191,14 @@ impl Case<'_> {
     }
 
     fn bytes(&self, codec: &dyn Codec, rows: usize, columns: usize) -> usize {
-        codec.bytes(&self.level(&self.bits(rows)), rows, columns)
+        codec.state_bytes(columns) + codec.bytes(&self.level(&self.bits(rows)), rows, columns)
     }
 
     /// Appends a message that has none before it.
     fn try_encode(&self, codec: &mut dyn Codec, key: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         let (bits, mut memory) = (self.bits(rows.rows.len()), Memory::default());
-        let encoded = codec.encode(Message { key, level: &self.level(&bits), memory: &mut memory }, rows, into);
+        let message = Message { key, level: &self.level(&bits), memory: &mut memory };
+        let encoded = codec::append(codec, message, rows, into);
         assert!(self.kind.remembers || memory.is_empty(), "{self}: remembers something");
         encoded
     }
@@ -207,7 +213,7 @@ impl Case<'_> {
     fn decode(&self, codec: &mut dyn Codec, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
         let (bits, mut memory) = (self.bits(into.rows.len()), Memory::default());
         let message = Message { key: &KEY, level: &self.level(&bits), memory: &mut memory };
-        let decoded = codec.decode(message, payload, into, store);
+        let decoded = codec::take(codec, message, payload, into, store);
         assert!(self.kind.remembers || memory.is_empty(), "{self}: remembers something");
         decoded
     }

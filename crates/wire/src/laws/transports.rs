@@ -1,6 +1,6 @@
 //! What a transport owes to everybody who calls it, and what the collectives owe on any of them.
 
-use crate::codec::{CodecRegistry, Options};
+use crate::codec::{Bits, CodecKind, CodecRegistry, Level, Options};
 use crate::collectives::*;
 use crate::{
     Content, Count, Direction, Entry, Frame, FramePurpose, Ledger, Metered, Rank, Result, Tag, Transport, VectorCoder,
@@ -190,12 +190,13 @@ fn sums_have_the_bits_of_the_serial_sum_in_rank_order(transport: &mut dyn Transp
 /// A reducer for each codec whose messages have a size and stand alone, and some widths; and whether it loses nothing.
 fn reducers() -> Vec<(bool, Reducer)> {
     let registry = CodecRegistry::default();
-    let make = |name, bits: u8| {
-        let codec = registry.build(name, &Options::default()).expect("a registered codec needs no options");
-        Reducer::new(VectorCoder::new(codec, bits, 7, bits.is_multiple_of(2)))
+    let make = |kind: &CodecKind, bits: u8| {
+        let codec = registry.build(kind.name, &Options::default()).expect("a registered codec needs no options");
+        let coder = VectorCoder::new(codec, kind, Level { bits: Bits::Uniform(bits), ..Level::WHOLE }, 7);
+        Reducer::new(if bits.is_multiple_of(2) { coder.with_feedback() } else { coder })
     };
     let stand_alone = registry.iter().filter(|kind| !kind.remembers && !kind.varies && !kind.leaves_out);
-    stand_alone.flat_map(|kind| [32, 8, 1].map(|bits| (kind.lossless, make(kind.name, bits)))).collect()
+    stand_alone.flat_map(|kind| [32, 8, 1].map(|bits| (kind.lossless, make(kind, bits)))).collect()
 }
 
 fn compressed_sums_are_near_and_the_same_everywhere(transport: &mut dyn Transport) -> Result<()> {
@@ -271,7 +272,6 @@ fn forecasts_equal_the_meter(transport: &mut Metered) -> Result<()> {
             for extras in [0, 3] {
                 let mut forecast = Ledger::new();
                 forecast_all_reduce(&mut forecast, tag, size, rank, len, extras, &reducer);
-                assert_eq!(all_reduce_bytes(size, rank, len, extras, &reducer), forecast.total(), "{len} values");
                 compare(
                     transport,
                     |ledger| ledger.add_times(&forecast, 1),

@@ -1,6 +1,8 @@
 //! Models as changes, through codecs that lose something.
 
-use laconic_wire::codec::{Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{
+    Bits, Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowsMut, RowsRef, Store,
+};
 use laconic_wire::{VectorCoder, WireError};
 
 use super::*;
@@ -52,13 +54,19 @@ impl Codec for Quarters {
 }
 
 fn quarters(feedback: bool) -> impl Fn(Rank) -> Option<Changes> {
-    move |own| Some(Changes::new(VectorCoder::new(Box::new(Quarters), 16, 0, feedback), 0, own))
+    move |own| {
+        let coder = VectorCoder::new(Box::new(Quarters), &QUARTERS, Level::WHOLE, 0);
+        Some(Changes::new(if feedback { coder.with_feedback() } else { coder }, 0, own))
+    }
 }
 
 fn quantised(bits: u8) -> impl Fn(Rank) -> Option<Changes> {
     move |own| {
-        let codec = CodecRegistry::default().build("quantised", &Options::default()).unwrap();
-        Some(Changes::new(VectorCoder::new(codec, bits, 3, true), 0, own))
+        let registry = CodecRegistry::default();
+        let (kind, options) = (registry.get("quantised").unwrap(), Options::default());
+        let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
+        let coder = VectorCoder::new(registry.build(kind.name, &options).unwrap(), kind, level, 3);
+        Some(Changes::new(coder.with_feedback(), 0, own))
     }
 }
 
