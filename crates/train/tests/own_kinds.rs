@@ -82,6 +82,7 @@ struct Signs;
 static SIGNS: AgreementKind = AgreementKind {
     name: "signs",
     suits: |cadence| !cadence.is_local(),
+    sums: |network| vec![network.trained()],
     build: || agreement::makes(|| Box::new(Signs)),
 };
 
@@ -93,6 +94,90 @@ impl Agreement for Signs {
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
         turn.gradient.iter_mut().filter(|value| **value != 0.0).for_each(|value| *value = value.signum());
+        Ok(())
+    }
+}
+
+/// Gradients of rank 1: of each matrix two products are added up, and nothing of its own size; what they leave over is
+/// added to the next gradient (PowerSGD, Vogels, Karimireddy and Jaggi, 2019). What is no matrix goes with the first.
+#[derive(Default)]
+struct LowRank {
+    left: Vec<f32>,
+    /// What the next product begins with, matrix after matrix: the same on all workers.
+    across: Vec<f32>,
+}
+
+static LOW_RANK: AgreementKind = AgreementKind {
+    name: "low_rank",
+    suits: |cadence| !cadence.is_local(),
+    sums: |network| {
+        let shapes = || network.parameters().iter().map(|spec| spec.matrix());
+        let rows = |[rows, columns]: [usize; 2]| if rows == 1 { columns } else { rows };
+        let columns = |[rows, columns]: [usize; 2]| if rows == 1 { 0 } else { columns };
+        vec![shapes().map(rows).sum(), shapes().map(columns).sum()]
+    },
+    build: || agreement::makes(|| Box::new(LowRank::default())),
+};
+
+impl LowRank {
+    /// Calls `with` for each matrix: where its values begin, its shape, and where its rows and columns stand in sums.
+    fn each(shapes: &[[usize; 2]], mut with: impl FnMut(usize, [usize; 2], usize, usize)) {
+        let (mut at, mut down, mut across) = (0, 0, 0);
+        for &[rows, columns] in shapes {
+            with(at, [rows, columns], down, across);
+            at += rows * columns;
+            down += if rows == 1 { columns } else { rows };
+            across += if rows == 1 { 0 } else { columns };
+        }
+    }
+}
+
+impl Agreement for LowRank {
+    fn rows(&self, worker: &Worker, _own: f64) -> f64 {
+        worker.global_rows[0]
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        let shapes: Vec<_> = turn.worker.plan.stages[0].network.parameters().iter().map(|spec| spec.matrix()).collect();
+        let gradient = &mut *turn.gradient;
+        self.left.resize(gradient.len(), 0.0);
+        gradient.iter_mut().zip(&self.left).for_each(|(value, left)| *value += left);
+        let (mut down, mut across) = (Vec::new(), Vec::new());
+        Self::each(&shapes, |at, [rows, columns], _, start| {
+            let matrix = &gradient[at..at + rows * columns];
+            let begin = |column: usize| self.across.get(start + column).copied().unwrap_or(1.0);
+            let product =
+                |row: &[f32]| row.iter().enumerate().map(|(column, value)| value * begin(column)).sum::<f32>();
+            match rows {
+                1 => down.extend_from_slice(matrix),
+                _ => down.extend(matrix.chunks_exact(columns).map(product)),
+            }
+        });
+        turn.reduction.sum(turn.worker, turn.round, &mut down, turn.extras)?;
+        Self::each(&shapes, |at, [rows, columns], start, _| {
+            if rows > 1 {
+                let unit = &mut down[start..start + rows];
+                let norm = unit.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+                unit.iter_mut().for_each(|value| *value /= norm);
+                let matrix = &gradient[at..at + rows * columns];
+                let of = |column: usize| (0..rows).map(|row| unit[row] * matrix[row * columns + column]).sum::<f32>();
+                across.extend((0..columns).map(of));
+            }
+        });
+        let mine = across.clone();
+        turn.reduction.further(turn.worker, turn.round, 1, &mut across)?;
+        Self::each(&shapes, |at, [rows, columns], start, behind| {
+            for place in 0..rows * columns {
+                let (row, column) = (place / columns, place % columns);
+                let (value, left) = (&mut gradient[at + place], &mut self.left[at + place]);
+                let factors = |across: &[f32]| down[start + row] * across[behind + column];
+                (*value, *left) = match rows {
+                    1 => (down[start + column], 0.0),
+                    _ => (factors(&across), *value - factors(&mine)),
+                };
+            }
+        });
+        self.across = across;
         Ok(())
     }
 }
@@ -159,4 +244,16 @@ fn an_agreement_of_ones_own_takes_the_place_of_ours_where_it_suits() {
     let local = format!("{sgd}train.sync_every = 3");
     assert_eq!(digest(&members, &local), digest(&Members::default(), &local));
     assert!(run(&members, sgd).test("accuracy").is_some_and(|accuracy| accuracy > 0.6));
+}
+
+/// Two sums a round, predicted, of rows and columns of matrices in place of what lies between.
+#[test]
+fn an_agreement_of_low_rank_sends_rows_and_columns_and_learns() {
+    let members = Members::default().with_agreement(&LOW_RANK);
+    let keys = "train.lr = 0.01";
+    let (low, full) = (run(&members, keys), run(&Members::default(), keys));
+    let sent = |run: &Run| run.summary.bytes.by_kind["parameter_gradients"];
+    assert!(2 * sent(&low) < sent(&full), "{} bytes against {}", sent(&low), sent(&full));
+    let accuracy = |run: &Run| run.test("accuracy").expect("nodes are tested");
+    assert!(accuracy(&low) > accuracy(&full) - 0.05, "{} against {}", accuracy(&low), accuracy(&full));
 }

@@ -111,7 +111,19 @@ impl Reduction {
         Ok(())
     }
 
-    /// Puts what rounding has left over into `saved`.
+    /// Adds up further values in the same round, as they are: sum `number` of it, from 1.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn further(&self, worker: &mut Worker, round: u32, number: u16, values: &mut [f32]) -> Result<()> {
+        let tag = worker.plan.cadence.reduction_tag(self.first_layer, round).later(2 * number);
+        let from = worker.halo.timeline.now();
+        collectives::all_reduce(&mut worker.transport, tag, values, &mut [], &mut Reducer::exact())?;
+        worker.halo.timeline.note(Phase::Reduce, tag, from);
+        Ok(())
+    }
+
+    /// Puts what rounding has left over, and what the codec remembers, into `saved`.
     pub fn save(&self, saved: &mut Saved) {
         for (name, residual) in RESIDUALS.into_iter().zip(self.reducer.residuals()) {
             if !residual.is_empty() {
@@ -213,17 +225,23 @@ pub(super) fn of(plan: &Plan) -> Result<Box<dyn Agreement>> {
 const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
     name: "summed_gradients",
     suits: |cadence| !cadence.is_local(),
+    sums: |network| vec![network.trained()],
     build: || makes(|| Box::new(SummedGradients)),
 };
 
 const AVERAGED_MODELS: AgreementKind = AgreementKind {
     name: "averaged_models",
     suits: |cadence| cadence.is_local() && !cadence.is_alone(),
+    sums: |network| vec![network.len()],
     build: || makes(|| Box::new(AveragedModels::default())),
 };
 
-const NOBODY: AgreementKind =
-    AgreementKind { name: "nobody", suits: Cadence::is_alone, build: || makes(|| Box::new(Nobody)) };
+const NOBODY: AgreementKind = AgreementKind {
+    name: "nobody",
+    suits: Cadence::is_alone,
+    sums: |_| Vec::new(),
+    build: || makes(|| Box::new(Nobody)),
+};
 
 /// Gradients of all workers are added up in every round; all take the same step.
 struct SummedGradients;

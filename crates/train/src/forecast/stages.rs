@@ -7,7 +7,8 @@ mod evaluated;
 use std::collections::BTreeMap;
 
 use laconic_nn::Nodes;
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
+use laconic_wire::collectives::{self, Reducer};
+use laconic_wire::{Direction, Kind, Ledger, Rank, Tag};
 
 use super::Forecast;
 use super::book::Book;
@@ -415,13 +416,15 @@ impl<'a> StageForecast<'a> {
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
         let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
-        let (what, len) = match plan.cadence.is_local() {
-            true => (What::Models, stage.network.len()),
-            false => (What::ParameterGradients, stage.network.trained()),
-        };
-        let extras = extras_count(plan);
+        let what = if plan.cadence.is_local() { What::Models } else { What::ParameterGradients };
+        let (exact, extras) = (Reducer::exact(), extras_count(plan));
+        let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
         book.note(what, 0, |ledger| {
-            collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, &reducer);
+            for (number, len) in sums.into_iter().enumerate() {
+                let (tag, is_first) = (tag.later(2 * number as u16), number == 0);
+                let (extras, reducer) = if is_first { (extras, &reducer) } else { (0, &exact) };
+                collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, reducer);
+            }
         });
         Ok(())
     }

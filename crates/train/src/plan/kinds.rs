@@ -4,6 +4,7 @@
 use std::any::Any;
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::network::Network;
 use laconic_nn::registry::Registry;
 
 use super::{Cadence, Plan};
@@ -91,6 +92,9 @@ pub struct AgreementKind {
     pub name: &'static str,
     /// Whether workers of this cadence agree so.
     pub suits: fn(&Cadence) -> bool,
+    /// How many values each sum has that is made after a round in which workers agree, first to last: the first goes
+    /// through the codec of parameters and has what rides along, the others go as they are.
+    pub sums: fn(&Network) -> Vec<usize>,
     /// Makes the agreement of a stage: `fit::agreement::makes`.
     pub build: fn() -> Made,
 }
