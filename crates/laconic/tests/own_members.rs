@@ -307,6 +307,13 @@ fn rows_that_are_drawn_anew_are_refused_with_a_codec_that_remembers() {
 }
 
 #[test]
+fn rows_that_travel_with_batches_are_refused_with_a_codec_that_remembers() {
+    let found = refusal(&["messages.forward=top_k", "batch.size=50"]);
+    assert!(found.contains("a codec that remembers"), "{found}");
+    assert!(found.contains("each message must make sense alone"), "{found}");
+}
+
+#[test]
 fn what_a_codec_remembers_survives_a_crash() {
     let settings =
         ["messages.forward=top_k", "messages.backward=top_k", "train.lr=0.05", "schedule.cache_inputs=false"];
@@ -363,7 +370,11 @@ fn a_codec_that_leaves_values_out_carries_no_figures_and_sums_with_feedback_alon
     let grows = refused(&["messages.parameters={codec=\"masked\",rescale=true}"]);
     assert!(grows.is_some_and(|error| error.contains("rescale = true")));
     let turned = refused(&["messages.parameters={codec=\"masked\",ratio={from=8,to=1}}"]);
-    assert!(turned.is_some_and(|error| error.contains("messages.parameters: expected a fixed ratio")));
+    assert!(turned.is_some_and(|error| error.contains("messages.parameters: expected a ratio that stays")));
+    let same = refused(&["messages.parameters={codec=\"masked\",columns=\"prefix\"}"]);
+    assert!(same.is_some_and(|error| error.contains("the same values each time")));
+    let idle = refused(&["messages.parameters={codec=\"masked\",whole_last=false}"]);
+    assert!(idle.is_some_and(|error| error.contains("messages.parameters.whole_last")));
     assert_eq!(refused(&["messages.forward=gaps"]), None);
 }
 
@@ -428,6 +439,11 @@ fn what_loses_nothing_changes_no_parameter_and_what_loses_some_still_learns() {
                 continue;
             }
             let lossy = of(&[further, &setting]);
+            let bytes = &lossy.summary.bytes;
+            let predicted = bytes.predicted.expect("all means are counted by steps");
+            assert_eq!(bytes.is_bound, ["sparse", "scale"].contains(&codec), "{further}, {codec}");
+            let fits = if bytes.is_bound { bytes.total <= predicted } else { bytes.total == predicted };
+            assert!(fits, "{further}, {codec}: {} bytes for {predicted}", bytes.total);
             assert!(accuracy(&lossy) > accuracy(&exact) - 0.1, "{further}, {codec}: {}", accuracy(&lossy));
         }
     }

@@ -6,9 +6,11 @@ use laconic_nn::Matrix;
 use laconic_nn::loss::Targets;
 use laconic_train::fit::agreement::{self, Agreement, Turn};
 use laconic_train::fit::batch::{self, BATCHINGS, Batches, Round, Training};
+use laconic_train::fit::progress::Progress;
 use laconic_train::fit::task::{self, Learning, Task};
 use laconic_train::pass::inputs::Inputs;
 use laconic_train::plan::{AgreementKind, BatchingKind, TaskKind};
+use laconic_train::saved::{Name, OwnMemory, Saved};
 use laconic_train::worker::Worker;
 use laconic_train::worker::evaluate::Evaluated;
 use laconic_train::{Config, Members, Options, Result, Run, plan, train};
@@ -83,6 +85,7 @@ static SIGNS: AgreementKind = AgreementKind {
     name: "signs",
     suits: |cadence| !cadence.is_local(),
     sums: |network| vec![network.trained()],
+    remembers: None,
     build: || agreement::makes(|| Box::new(Signs)),
 };
 
@@ -116,6 +119,7 @@ static LOW_RANK: AgreementKind = AgreementKind {
         let columns = |[rows, columns]: [usize; 2]| if rows == 1 { 0 } else { columns };
         vec![shapes().map(rows).sum(), shapes().map(columns).sum()]
     },
+    remembers: Some(OwnMemory { key: "low_rank", what: "what its products have left over" }),
     build: || agreement::makes(|| Box::new(LowRank::default())),
 };
 
@@ -180,6 +184,17 @@ impl Agreement for LowRank {
         self.across = across;
         Ok(())
     }
+
+    fn save(&self, _: &Progress, saved: &mut Saved) {
+        saved.put(Name::one("low_rank.left"), &self.left);
+        saved.put(Name::one("low_rank.across"), &self.across);
+    }
+
+    fn restore(&mut self, _: &mut Progress, saved: &mut Saved) -> Result<()> {
+        self.left = saved.take(&Name::one("low_rank.left"))?.unwrap_or_default();
+        self.across = saved.take(&Name::one("low_rank.across"))?.unwrap_or_default();
+        Ok(())
+    }
 }
 
 fn graph() -> Dataset {
@@ -187,10 +202,12 @@ fn graph() -> Dataset {
         .expect("a sound specification")
 }
 
+const SHORT: &str = "partition.parts = 2\nmodel.hidden = 16\ntrain.epochs = 30\ntrain.threads = 1\n";
+
 /// A short run in memory by two workers; checked to send what is predicted.
 fn run(members: &Members, keys: &str) -> Run {
-    let text = format!("partition.parts = 2\nmodel.hidden = 16\ntrain.epochs = 30\ntrain.threads = 1\n{keys}");
-    let config: Config = members.parse(&text, &[]).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let config: Config =
+        members.parse(&format!("{SHORT}{keys}"), &[]).unwrap_or_else(|error| panic!("{keys}: {error}"));
     let predicted = plan(members, &config, graph()).expect("a plan");
     let options = Options { members: members.clone(), ..Options::default() };
     let run = train(&config, graph(), options).unwrap_or_else(|error| panic!("{keys}: {error}"));
@@ -254,6 +271,17 @@ fn an_agreement_of_low_rank_sends_rows_and_columns_and_learns() {
     let (low, full) = (run(&members, keys), run(&Members::default(), keys));
     let sent = |run: &Run| run.summary.bytes.by_kind["parameter_gradients"];
     assert!(2 * sent(&low) < sent(&full), "{} bytes against {}", sent(&low), sent(&full));
+    let half =
+        format!("{keys}\nout.checkpoint_every = 10\ntransport.fault = {{ rank = 1, round = 15, kind = 'crash' }}");
+    let folder = tempfile::tempdir().expect("a folder for a while");
+    let go = |keys: &str, resume: bool| {
+        let config = members.parse(&format!("{SHORT}{keys}"), &[]).expect("a configuration");
+        let out = Some(folder.path().join("run"));
+        train(&config, graph(), Options { members: members.clone(), out, resume, ..Options::default() })
+    };
+    assert!(go(&half, false).is_err(), "a worker was to crash");
+    let resumed = go(&format!("{keys}\nout.checkpoint_every = 10"), true).expect("a resumed run");
+    assert_eq!(resumed.summary.parameters.digest, low.summary.parameters.digest);
     let accuracy = |run: &Run| run.test("accuracy").expect("nodes are tested");
     assert!(accuracy(&low) > accuracy(&full) - 0.05, "{} against {}", accuracy(&low), accuracy(&full));
 }

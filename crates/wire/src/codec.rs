@@ -39,8 +39,9 @@ pub trait Codec: Send {
     /// What frames and errors say of it.
     fn id(&self) -> CodecId;
 
-    /// The payload bytes of a message of this level and shape, exactly; the most where the kind varies. Never fewer for
-    /// more bits, more columns or a smaller ratio: the finest level that a message may have bounds it.
+    /// The payload bytes of a message of this level and shape, without a state in front, exactly; the most where the
+    /// kind varies. Never fewer for more bits, more columns or a smaller ratio: the finest level that a message may
+    /// have bounds it.
     ///
     /// # Panics
     ///
@@ -150,16 +151,19 @@ pub fn append(codec: &mut dyn Codec, message: Message<'_>, rows: RowsRef<'_>, in
     let Message { key, level, memory } = message;
     let (start, columns) = (into.len(), rows.columns);
     let begins = codec.state_bytes(columns) > 0 && memory.is_empty();
-    if begins {
-        codec.prepare(key, &rows, into)?;
-        codec.take_state(&into[start..], columns, memory)?;
-    }
-    let encoded = codec.encode(Message { key, level, memory: &mut *memory }, rows, into);
-    if encoded.is_err() && begins {
+    let write = |memory: &mut Memory| {
+        if begins {
+            codec.prepare(key, &rows, into)?;
+            codec.take_state(&into[start..], columns, memory)?;
+        }
+        codec.encode(Message { key, level, memory }, rows, into)
+    };
+    let written = write(&mut *memory);
+    if begins && written.is_err() {
         into.truncate(start);
         *memory = Memory::default();
     }
-    encoded
+    written
 }
 
 /// Reads a message that [`append`] wrote.
@@ -178,11 +182,16 @@ pub fn take(
     if state == 0 || !message.memory.is_empty() {
         return codec.decode(message, payload, into, store);
     }
+    let Message { key, level, memory } = message;
     let (expected, found) = (state as u64, payload.len() as u64);
     let parts = payload.split_at_checked(state);
     let (state, payload) = parts.ok_or(WireError::PayloadSize { what: codec.id().name, expected, found })?;
-    codec.take_state(state, into.columns, message.memory)?;
-    codec.decode(message, payload, into, store)
+    codec.take_state(state, into.columns, memory)?;
+    let read = codec.decode(Message { key, level, memory: &mut *memory }, payload, into, store);
+    if read.is_err() {
+        *memory = Memory::default();
+    }
+    read
 }
 
 /// Checks that the sender of a frame used the same codec, or none for no payload.

@@ -61,6 +61,9 @@ pub type Memories = (Vec<u32>, Vec<f32>);
 /// enough for the grid's four bytes not to matter. What is left over is one shorter row.
 const COLUMNS: usize = 256;
 
+/// How many memories may stand one inside the other.
+const MEMORIES_MAX: u32 = 8;
+
 /// The bytes in front of a matrix whose size depends on its values.
 const PREFIX: usize = 4;
 
@@ -111,7 +114,7 @@ impl VectorCoder {
 
     /// Whether values travel as they are.
     pub fn is_exact(&self) -> bool {
-        self.codec.id() == Exact.id()
+        self.kind.id() == Exact.id()
     }
 
     /// Whether what rounding takes is to be added to what is sent next.
@@ -282,6 +285,9 @@ impl VectorCoder {
         while !rest.is_empty() {
             let (&[from, to, step, encodes, start, layers], behind) = rest.split_first_chunk()?;
             rest = behind;
+            if layers > MEMORIES_MAX {
+                return None;
+            }
             let mut memories = Vec::new();
             for _ in 0..layers {
                 let (&[round, len], behind) = rest.split_first_chunk()?;

@@ -156,6 +156,14 @@ pub static SCALE: CodecKind = CodecKind {
     ..CodecKind::PLAIN
 };
 
+fn ends_of(memory: &Memory) -> Result<[f32; 2]> {
+    // Of rows without columns there is no state.
+    if memory.is_empty() {
+        return Ok([0.0; 2]);
+    }
+    memory.values[..].try_into().map_err(|_| WireError::malformed("a scale without ends"))
+}
+
 impl Codec for Scale {
     fn id(&self) -> CodecId {
         SCALE.id()
@@ -190,7 +198,7 @@ impl Codec for Scale {
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         refuse_not_finite(SCALE.name, &rows)?;
-        let ends = &message.memory.values;
+        let ends = ends_of(message.memory)?;
         let step = |value: f32| ((value / 2.0 - ends[0]) / (ends[1] - ends[0]) * 255.0).round() as u8;
         into.extend(values(&rows).into_iter().map(step));
         Ok(())
@@ -199,7 +207,7 @@ impl Codec for Scale {
     fn decode(&mut self, message: Message<'_>, payload: &[u8], mut into: RowsMut<'_>, store: Store) -> Result<()> {
         let (count, columns) = (into.rows.len(), into.columns);
         expect(SCALE.name, count * columns, payload)?;
-        let ends = &message.memory.values;
+        let ends = ends_of(message.memory)?;
         for (at, step) in payload.iter().enumerate() {
             let value = 2.0 * (ends[0] + (ends[1] - ends[0]) * f32::from(*step) / 255.0);
             store_value(&mut into, store, (at / columns, at % columns), value);

@@ -8,7 +8,7 @@ use super::progress::Progress;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Phase;
 use crate::plan::{AgreementKind, Cadence, Made, Plan, makes_another};
-use crate::saved::{Name, Saved, odd};
+use crate::saved::{Name, OwnMemory, Saved, odd};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 
@@ -222,10 +222,14 @@ pub(super) fn of(plan: &Plan) -> Result<Box<dyn Agreement>> {
     Ok(make.map_err(|_| makes_another(kind.name, "fit::agreement::makes"))?())
 }
 
+const OWN_OPTIMISER: Option<OwnMemory> =
+    Some(OwnMemory { key: "train.sync_every", what: "an optimiser of its own between two averages" });
+
 const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
     name: "summed_gradients",
     suits: |cadence| !cadence.is_local(),
     sums: |network| vec![network.trained()],
+    remembers: None,
     build: || makes(|| Box::new(SummedGradients)),
 };
 
@@ -233,6 +237,7 @@ const AVERAGED_MODELS: AgreementKind = AgreementKind {
     name: "averaged_models",
     suits: |cadence| cadence.is_local() && !cadence.is_alone(),
     sums: |network| vec![network.len()],
+    remembers: OWN_OPTIMISER,
     build: || makes(|| Box::new(AveragedModels::default())),
 };
 
@@ -240,6 +245,7 @@ const NOBODY: AgreementKind = AgreementKind {
     name: "nobody",
     suits: Cadence::is_alone,
     sums: |_| Vec::new(),
+    remembers: OWN_OPTIMISER,
     build: || makes(|| Box::new(Nobody)),
 };
 

@@ -56,6 +56,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
         apart |= plan.evaluates_apart(stage);
         let clock = plan.bytes_before(number);
         let coders = &mut coders;
+        coders.forget();
         let begun = done_before;
         let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, begun, clock };
         // Inputs that cross once do so again in a resumed run; the others continue from messages that were sent.
@@ -147,6 +148,7 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
     let (mut rounds_before, mut apart, mut clocks) = (0, false, Vec::new());
     for (number, stage) in plan.stages.iter().enumerate() {
         apart |= plan.evaluates_apart(stage);
+        coders.iter_mut().for_each(Coders::forget);
         let mut clock = Vec::new();
         let mut now = 0.0;
         for done in 0..=stage.rounds {

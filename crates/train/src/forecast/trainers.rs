@@ -104,6 +104,7 @@ impl TrainersForecast {
         books.enter_evaluations(plan, meetings, &evaluated_means(plan, &stages, from), hosted)?;
         let Books { books, leaves } = books;
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
+        let is_exact = is_exact && plan.messages.parameters_have_a_size();
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =

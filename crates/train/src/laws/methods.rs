@@ -154,9 +154,10 @@ fn codings(members: &Members) -> Vec<Settings> {
         for inner in plain().filter(|_| kind.wraps).map(Some).chain((!kind.wraps).then_some(None)) {
             let table = coding(kind, inner);
             rows.push(vec![format!("messages.forward={table}"), format!("messages.backward={table}")]);
-            let [parameters, figures] = ["parameters", "evaluation"].map(|key| format!("messages.{key}={table}"));
-            let for_figures = |kind: &CodecKind| !kind.reads.ratio && !kind.remembers && !kind.leaves_out;
-            sums.push([parameters].into_iter().chain(for_figures(kind).then_some(figures)).collect());
+            let parameters = format!("messages.parameters={}", table.replace(",whole_last=false", ""));
+            let for_figures = !kind.wraps && !kind.reads.ratio && !kind.remembers && !kind.leaves_out;
+            let figures = for_figures.then(|| format!("messages.evaluation={table}"));
+            sums.push([parameters].into_iter().chain(figures).collect());
         }
         if kind.options.contains(&"columns") {
             rows.push(vec![format!("messages.forward={{codec=\"{}\",columns=\"prefix\",rescale=true}}", kind.name)]);

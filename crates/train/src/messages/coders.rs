@@ -261,10 +261,17 @@ fn memory_name(depth: usize, what: &str) -> String {
     format!("memory.{depth}.{what}")
 }
 
+/// How many memories may stand one inside the other.
+const MEMORIES_MAX: usize = 8;
+
 /// The memory of a stream whose outermost values are given, with what is inside.
 fn take_memory(saved: &mut Saved, stream: Stream, values: Vec<f32>) -> Result<Memory> {
     let name = |depth, what| Name::of(&memory_name(depth, what), (stream.layer, stream.direction), stream.end);
-    let mut rounds = saved.take::<u32>(&name(0, "rounds"))?.unwrap_or_default().into_iter();
+    let rounds = saved.take::<u32>(&name(0, "rounds"))?.unwrap_or_default();
+    if rounds.len() > MEMORIES_MAX {
+        return Err(odd(&name(0, "rounds"), "memories inside memories without end"));
+    }
+    let mut rounds = rounds.into_iter();
     let mut memories = vec![Memory::of(rounds.next().unwrap_or_default(), values)];
     for round in rounds {
         let values = saved.take(&name(memories.len(), "values"))?.unwrap_or_default();
@@ -317,10 +324,11 @@ impl Coder {
     ) -> std::result::Result<(), WireError> {
         let (shape, level) = ((rows.rows.len(), rows.columns), setting.level());
         let memory = self.memories.entry((end.peer, true)).or_default();
+        let state = if memory.is_empty() { self.codec.state_bytes(rows.columns) } else { 0 };
         codec::write(self.codec.as_mut(), Message { key, level: &level, memory }, rows.clone(), frame)?;
         let payload = frame.payload().len();
         if payload > 0 {
-            self.coding.count_values(&level, shape, payload, counts);
+            self.coding.count_values(&level, shape, payload - state, counts);
             if self.traced {
                 self.trace(end, &rows);
             }

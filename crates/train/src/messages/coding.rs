@@ -329,9 +329,11 @@ impl Coding {
         let fixed = |controller: &Controller| matches!(controller, Controller::Fixed(_));
         let has_own_feedback = self.kind.remembers && self.kind.leaves_out;
         if !matches!(&self.widths, Widths::Same(bits) if fixed(bits)) {
-            Some("expected a fixed number of bits, since all workers add up the same sums")
+            Some("expected a number of bits that stays the same")
         } else if self.kind.reads.ratio && !fixed(&self.ratio) {
-            Some("expected a fixed ratio, since all workers add up the same sums")
+            Some("expected a ratio that stays the same")
+        } else if self.kind.reads.ratio && self.takes_prefix && self.ratio.range().0 > 1.0 {
+            Some("columns = \"prefix\" would send the same values each time, and the others never")
         } else if (self.kind.leaves_out || self.kind.reads.ratio) && !feedback && !has_own_feedback {
             Some("it leaves values out, which are lost for good with messages.error_feedback = false")
         } else if self.options.flag("rescale") == Ok(Some(true)) && feedback {

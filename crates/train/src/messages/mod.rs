@@ -122,7 +122,7 @@ impl Messages {
                 messages.named.push(coding);
             }
         }
-        messages.check()?;
+        messages.check(config)?;
         if !stages.is_empty() {
             refuse_idle_reveal(config, stages)?;
         }
@@ -144,10 +144,14 @@ impl Messages {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, config: &MessagesConfig) -> Result<()> {
         if !self.evaluation.suits_figures() {
             let what = "expected exact, half, or quantised with a fixed number of bits";
             return Err(TrainError::config(format!("messages.evaluation: {what}")));
+        }
+        if config.parameters.config().whole_last.is_some() {
+            let what = "nothing reads it; only rows are those of a last layer";
+            return Err(TrainError::config(format!("messages.parameters.whole_last: {what}")));
         }
         if let Some(what) = self.parameters.unfit_for_parameters(self.has_feedback()) {
             return Err(TrainError::config(format!("messages.parameters: {what}")));
@@ -231,8 +235,12 @@ impl Messages {
 
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn are_predictable(&self) -> bool {
-        let parameters = !self.parameters.kind.varies && !self.parameters.kind.prepares;
-        self.skip.is_none() && parameters && self.named.iter().all(Coding::is_predictable)
+        self.skip.is_none() && self.parameters_have_a_size() && self.named.iter().all(Coding::is_predictable)
+    }
+
+    /// Whether the size of parameters that travel follows from their number alone.
+    pub fn parameters_have_a_size(&self) -> bool {
+        !self.parameters.kind.varies && !self.parameters.kind.prepares
     }
 
     /// Whether messages of a link have the same size in every round.

@@ -292,6 +292,9 @@ impl Plan {
         if messages.are_adaptive() || messages.skip.is_some() {
             return refuse("adaptive bits, and messages.skip,", why);
         }
+        if let Some(what) = messages.same_rows() {
+            return refuse(what, "others' rows travel with each batch, and each message must make sense alone");
+        }
         // Input rows alone cross, once, and no gradients of rows come back.
         let masks_inputs =
             |stage: &Stage| stage.reads_neighbours() && messages.coding(stage.input_tag(0)).kind.reads.ratio;

@@ -10,6 +10,7 @@ use laconic_nn::registry::Registry;
 use super::{Cadence, Plan};
 use crate::config::Config;
 use crate::error::{Result, TrainError};
+use crate::saved::OwnMemory;
 
 /// What makes a member, wrapped by the room that runs it.
 pub type Made = Box<dyn Any>;
@@ -92,9 +93,11 @@ pub struct AgreementKind {
     pub name: &'static str,
     /// Whether workers of this cadence agree so.
     pub suits: fn(&Cadence) -> bool,
-    /// How many values each sum has that is made after a round in which workers agree, first to last: the first goes
-    /// through the codec of parameters and has what rides along, the others go as they are.
+    /// How many values each sum of a round has, first to last. The first sum goes through the codec of parameters and
+    /// has what rides along; the others go as they are.
     pub sums: fn(&Network) -> Vec<usize>,
+    /// What a worker alone remembers of it, if anything, so that checkpoints have a file of each.
+    pub remembers: Option<OwnMemory>,
     /// Makes the agreement of a stage: `fit::agreement::makes`.
     pub build: fn() -> Made,
 }

@@ -23,10 +23,6 @@ impl Plan {
             let what = "the rows that others sent it a round ago";
             return Some(OwnMemory { key: "schedule.kind", what });
         }
-        if self.cadence.is_local() {
-            let what = "an optimiser of its own between two averages";
-            return Some(OwnMemory { key: "train.sync_every", what });
-        }
-        self.messages.own_memory()
+        self.members.agreement(&self.cadence).remembers.or_else(|| self.messages.own_memory())
     }
 }

@@ -95,6 +95,9 @@ impl CodecKind {
         if self.name.is_empty() {
             return Some("it has no name");
         }
+        if self.prepares && !self.remembers {
+            return Some("what it prepares has to be remembered");
+        }
         match self.number {
             NO_CODEC if self.wraps => None,
             NO_CODEC => Some("0 says that a frame was written by no codec"),

@@ -1,7 +1,8 @@
 //! What a codec remembers from one message of a stream to the next.
 
 /// What a codec remembers of one stream (layer, direction) on one link at one end. Its owner is the caller, who keeps
-/// one for each and, where a run can be resumed, saves it; codecs themselves keep nothing that a result depends on.
+/// one for each and, where a run can be resumed, saves it; codecs themselves keep nothing that a result depends on. A
+/// memory that was read from a file may be anything.
 ///
 /// The two ends of a link remember different things, so each end has one of its own. A codec around another hands it
 /// the memory inside, so that the two never meet: [`inside`](Memory::inside) and [`holding`](Memory::holding) reach it

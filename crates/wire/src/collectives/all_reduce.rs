@@ -77,12 +77,12 @@ impl Reducer {
 ///
 /// Reduce-scatter by direct exchange, then an all-gather of the chunks under the next step of the tag; 2 steps. A rank
 /// sends each peer the peer's chunk with the extras behind it, unless both are empty, then all of them the sums of its
-/// own chunk: `2·(P−1)/P` times the codec's bytes of all values, and `(P−1)·8·extras` bytes. A sum is
-/// `((x₀ + x₁) + x₂) + …` with every `x` but the summing rank's own as the codec makes it, and is encoded once; its
-/// owner decodes it like everybody else. One rank alone sends nothing and has nothing rounded.
+/// own chunk: `2·(P−1)/P` times the codec's bytes of all values where chunks are even, and `(P−1)·8·extras` bytes. A
+/// sum is `((x₀ + x₁) + x₂) + …` with every `x` but the summing rank's own as the codec makes it, and is encoded once;
+/// its owner decodes it like everybody else. One rank alone sends nothing and has nothing rounded.
 ///
-/// With the codec `exact` the bits are those of the serial sum. Allocates nothing once the transport's buffers and the
-/// reducer have grown.
+/// With the codec `exact` the bits are those of the serial sum. Allocates next to nothing once the transport's buffers
+/// and the reducer have grown.
 ///
 /// # Errors
 ///

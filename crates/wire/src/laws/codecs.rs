@@ -33,6 +33,7 @@ const LEVELS: [(f64, &[u8]); 13] = [
 /// - What it writes has the bytes that it says, behind what was there, and names itself in frames.
 /// - More bits, more columns or a smaller ratio never take fewer bytes.
 /// - The same message has the same bytes, whatever the codec wrote before and however its rows lie in memory.
+/// - A state stands before the first message of a stream alone, and is remembered.
 /// - A value that is not finite is refused by its row and column, and the payload is as before.
 /// - A payload of another size is an error, and no payload makes it panic.
 /// - Decoding sets or adds, only in the rows named, and one is the other's sum.
@@ -67,6 +68,9 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
                 case.every_bit_arrives();
             }
             case.what_the_kind_does_not_read_changes_nothing();
+            if described.prepares {
+                case.a_state_stands_before_the_first_message_alone();
+            }
             if build().is_half() {
                 case.stored_halves_travel_as_they_are();
             }
@@ -300,6 +304,28 @@ impl Case<'_> {
                     assert!(self.kind.varies || refused, "{self}: {len} bytes instead of {bytes} are read");
                 }
             }
+        }
+    }
+
+    fn a_state_stands_before_the_first_message_alone(&self) {
+        let (mut sender, mut receiver) = ((self.build)(), (self.build)());
+        let [mut sent, mut received] = [Memory::default(), Memory::default()];
+        let (data, columns) = (matrix(7, 31), 31);
+        for first in [true, false] {
+            let (bits, mut payload, mut back) = (self.bits(7), b"before".to_vec(), vec![f32::NAN; 7 * columns]);
+            let level = self.level(&bits);
+            let rows = RowsRef { data: &data, columns, rows: RowSet::Range(0..7) };
+            let message = Message { key: &KEY, level: &level, memory: &mut sent };
+            codec::append(&mut *sender, message, rows, &mut payload).unwrap_or_else(|e| panic!("{self}: {e}"));
+            let state = if first { sender.state_bytes(columns) } else { 0 };
+            let (found, most) = (payload.len() - b"before".len(), state + sender.bytes(&level, 7, columns));
+            assert!(found == most || (self.kind.varies && found < most), "{self}: {found} bytes for {most}, {first}");
+            let into = RowsMut { data: &mut back, columns, rows: RowSet::Range(0..7) };
+            let message = Message { key: &KEY, level: &level, memory: &mut received };
+            let payload = &payload[b"before".len()..];
+            codec::take(&mut *receiver, message, payload, into, Store::Set).unwrap_or_else(|e| panic!("{self}: {e}"));
+            assert!(back.iter().all(|value| value.is_finite()), "{self}");
+            assert!(!sent.is_empty() && !received.is_empty(), "{self}: a state leaves something in memory");
         }
     }
 
