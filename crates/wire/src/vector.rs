@@ -61,9 +61,6 @@ pub type Memories = (Vec<u32>, Vec<f32>);
 /// enough for the grid's four bytes not to matter. What is left over is one shorter row.
 const COLUMNS: usize = 256;
 
-/// How many memories may stand one inside the other.
-const MEMORIES_MAX: u32 = 8;
-
 /// The bytes in front of a matrix whose size depends on its values.
 const PREFIX: usize = 4;
 
@@ -285,7 +282,7 @@ impl VectorCoder {
         while !rest.is_empty() {
             let (&[from, to, step, encodes, start, layers], behind) = rest.split_first_chunk()?;
             rest = behind;
-            if layers > MEMORIES_MAX {
+            if layers as usize > Memory::NESTED_MAX {
                 return None;
             }
             let mut memories = Vec::new();

@@ -26,7 +26,7 @@ pub struct MessagesConfig {
     /// schedule.evaluator = workers does not keep.
     pub evaluation_inputs: EvaluationInputs,
     /// Codec of parameter gradients, averaged parameters or trainers' models: exact | half | { codec = quantised, bits
-    /// } | { codec = masked, ratio, inner, columns }, which needs messages.error_feedback.
+    /// } | { codec = masked, ratio, inner }, which needs messages.error_feedback.
     pub parameters: CodecChoice,
     /// Add what a lossy messages.parameters drops to the next round's.
     pub error_feedback: bool,

@@ -261,14 +261,11 @@ fn memory_name(depth: usize, what: &str) -> String {
     format!("memory.{depth}.{what}")
 }
 
-/// How many memories may stand one inside the other.
-const MEMORIES_MAX: usize = 8;
-
 /// The memory of a stream whose outermost values are given, with what is inside.
 fn take_memory(saved: &mut Saved, stream: Stream, values: Vec<f32>) -> Result<Memory> {
     let name = |depth, what| Name::of(&memory_name(depth, what), (stream.layer, stream.direction), stream.end);
     let rounds = saved.take::<u32>(&name(0, "rounds"))?.unwrap_or_default();
-    if rounds.len() > MEMORIES_MAX {
+    if rounds.len() > Memory::NESTED_MAX {
         return Err(odd(&name(0, "rounds"), "memories inside memories without end"));
     }
     let mut rounds = rounds.into_iter();

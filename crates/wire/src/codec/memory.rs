@@ -17,6 +17,9 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// How many memories may stand one inside the other in a file.
+    pub const NESTED_MAX: usize = 8;
+
     /// A memory of these values, with nothing inside, as it was saved.
     pub fn of(round: u32, values: Vec<f32>) -> Memory {
         Memory { round, values, inner: None }
