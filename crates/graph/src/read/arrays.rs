@@ -1,13 +1,16 @@
-//! Arrays from `.npy` and `.npz` files, as the element type that is wanted.
+//! Arrays from `.npy` and `.npz` files, or lent by another program, as the element type that is wanted.
 
 use crate::error::{GraphError, Result};
 use crate::limits::{Limits, not_opened, open_file};
 use crate::memory::afford;
 use crate::npy::{Header, Kind};
 pub use crate::read::element::Element;
+use laconic_array::Lend;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An array in C order (the last dimension runs fastest), whatever order the file has.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,11 +24,54 @@ pub struct Array<T> {
 /// Deflate cannot pack better than 1032 to 1, so a member that promises more than this lies.
 const UNPACKING_RATIO_MAX: u64 = 1040;
 
-/// An open `.npz` file: a zip archive of `.npy` members.
+/// An array that another program keeps, such as one of NumPy.
+#[derive(Clone)]
+pub struct LentArray {
+    /// What its items are, and its shape.
+    pub header: Header,
+    /// Its items one behind the other, in the order that the header says.
+    pub bytes: Arc<dyn Lend<u8>>,
+}
+
+/// Arrays by name.
+pub type LentArrays = BTreeMap<String, LentArray>;
+
+/// An open `.npz` file, a zip archive of `.npy` members; or arrays by name that another program lends.
 pub struct Npz {
+    /// The file, or what errors call the arrays that are lent.
     path: PathBuf,
-    archive: zip::ZipArchive<BufReader<File>>,
+    source: Source,
     limits: Limits,
+}
+
+enum Source {
+    Archive(zip::ZipArchive<BufReader<File>>),
+    Lent(LentArrays),
+}
+
+/// An array behind its header.
+pub(super) enum Member<'a> {
+    Packed(zip::read::ZipFile<'a, BufReader<File>>),
+    Lent(&'a [u8]),
+}
+
+impl Read for Member<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Member::Packed(file) => file.read(into),
+            Member::Lent(bytes) => bytes.read(into),
+        }
+    }
+}
+
+/// Numbers of 32 bits that are lent as bytes.
+struct LentNumbers(Arc<dyn Lend<u8>>);
+
+impl Lend<f32> for LentNumbers {
+    fn values(&self) -> &[f32] {
+        // Whoever makes one has looked.
+        bytemuck::try_cast_slice(self.0.values()).unwrap_or_default()
+    }
 }
 
 impl Npz {
@@ -38,7 +84,42 @@ impl Npz {
         let file = open_limited(path, limits)?;
         let archive = zip::ZipArchive::new(BufReader::new(file))
             .map_err(|e| GraphError::format(path, "archive", format!("expected a zip of .npy arrays: {e}")))?;
-        Ok(Npz { path: path.to_owned(), archive, limits: limits.clone() })
+        Ok(Npz { path: path.to_owned(), source: Source::Archive(archive), limits: limits.clone() })
+    }
+
+    /// Arrays that are lent, which errors call `name`.
+    ///
+    /// # Errors
+    ///
+    /// If an array has not as many bytes as its header says.
+    pub(super) fn of(name: &str, arrays: LentArrays, limits: &Limits) -> Result<Npz> {
+        let path = PathBuf::from(name);
+        for (name, LentArray { header, bytes }) in &arrays {
+            let (found, items) = (bytes.values().len(), header.values().unwrap_or(u64::MAX));
+            if items.checked_mul(header.item_bytes as u64) != Some(found as u64) {
+                let what = format!("its shape {:?} does not fit its {found} bytes", header.shape);
+                return Err(GraphError::format(&path, format!("array '{name}'"), what));
+            }
+        }
+        Ok(Npz { path, source: Source::Lent(arrays), limits: limits.clone() })
+    }
+
+    /// The bytes of the archive, or of the arrays that are lent.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.source {
+            Source::Archive(_) => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+            Source::Lent(arrays) => arrays.values().map(|array| array.bytes.values().len() as u64).sum(),
+        }
+    }
+
+    /// The numbers of the array `name` without a copy, where it is lent as rows of `f32` as this machine has them.
+    pub(super) fn lent(&self, name: &str) -> Option<laconic_array::Array<f32>> {
+        let Source::Lent(arrays) = &self.source else { return None };
+        let LentArray { header, bytes } = arrays.get(name)?;
+        let is_own = header.kind == Kind::Float && header.item_bytes == 4;
+        let in_order = !(header.fortran && header.shape.len() > 1) && header.big_endian == cfg!(target_endian = "big");
+        let is_even = bytemuck::try_cast_slice::<u8, f32>(bytes.values()).is_ok();
+        (is_own && in_order && is_even).then(|| laconic_array::Array::lent(Arc::new(LentNumbers(bytes.clone()))))
     }
 
     /// The archive's file.
@@ -48,13 +129,21 @@ impl Npz {
 
     /// The names of all arrays.
     pub fn names(&self) -> Vec<String> {
-        let names = self.archive.file_names_raw().map(|name| String::from_utf8_lossy(name));
-        names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()
+        match &self.source {
+            Source::Archive(archive) => {
+                let names = archive.file_names_raw().map(|name| String::from_utf8_lossy(name));
+                names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()
+            }
+            Source::Lent(arrays) => arrays.keys().cloned().collect(),
+        }
     }
 
     /// Whether there is an array of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.archive.index_for_name(&format!("{name}.npy")).is_some()
+        match &self.source {
+            Source::Archive(archive) => archive.index_for_name(&format!("{name}.npy")).is_some(),
+            Source::Lent(arrays) => arrays.contains_key(name),
+        }
     }
 
     /// The array `name`, if it is there; at most `values_max` values.
@@ -99,9 +188,7 @@ impl Npz {
         if !self.has(name) {
             return Ok(false);
         }
-        let path = self.path.clone();
-        let header = Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))?;
-        Ok(header.kind == Kind::Unicode)
+        Ok(self.header(name)?.kind == Kind::Unicode)
     }
 
     /// The texts of the array `name` of at most `count_max`, if it is there.
@@ -139,8 +226,7 @@ impl Npz {
     /// If it is not there or something else.
     pub(super) fn word(&mut self, name: &str) -> Result<String> {
         let path = self.path.clone();
-        let mut member = self.member(name)?;
-        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
+        let (header, mut member) = self.member(name)?;
         let is_short = header.values() == Some(1) && header.item_bytes <= 256;
         let mut item = vec![0; if is_short { header.item_bytes } else { 0 }];
         member.read_exact(&mut item).map_err(|e| member_error(&path, name, &e))?;
@@ -158,8 +244,7 @@ impl Npz {
     ///
     /// If it is not there or broken.
     pub(super) fn header(&mut self, name: &str) -> Result<Header> {
-        let path = self.path.clone();
-        Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))
+        Ok(self.member(name)?.0)
     }
 
     /// The number of rows of the array `name`; 0 if it is not there.
@@ -176,15 +261,13 @@ impl Npz {
     }
 
     /// The header of the array `name`, which can be as large as it says, and the member that goes on with its values.
-    pub(super) fn open_array(
-        &mut self,
-        name: &str,
-        expected: (Items, u64),
-    ) -> Result<(Header, zip::read::ZipFile<'_, BufReader<File>>)> {
+    pub(super) fn open_array(&mut self, name: &str, expected: (Items, u64)) -> Result<(Header, Member<'_>)> {
         let (path, unpacked_max) = (self.path.clone(), self.limits.unpacked_bytes_max);
-        let mut member = self.member(name)?;
-        let bound = member.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(unpacked_max);
-        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
+        let (header, member) = self.member(name)?;
+        let bound = match &member {
+            Member::Packed(file) => file.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(unpacked_max),
+            Member::Lent(bytes) => bytes.len() as u64,
+        };
         let bytes = check_size(&path, name, &header, expected)?;
         if bytes > bound {
             let shape = &header.shape;
@@ -200,11 +283,20 @@ impl Npz {
         GraphError::format(&self.path, format!("array '{name}'"), expected)
     }
 
-    fn member(&mut self, name: &str) -> Result<zip::read::ZipFile<'_, BufReader<File>>> {
-        let path = &self.path;
-        self.archive
-            .by_name(&format!("{name}.npy"))
-            .map_err(|e| GraphError::format(path, format!("array '{name}'"), format!("expected in the archive: {e}")))
+    fn member(&mut self, name: &str) -> Result<(Header, Member<'_>)> {
+        let (path, place) = (&self.path, format!("array '{name}'"));
+        match &mut self.source {
+            Source::Archive(archive) => {
+                let absent = |e| GraphError::format(path, place, format!("expected in the archive: {e}"));
+                let mut file = archive.by_name(&format!("{name}.npy")).map_err(absent)?;
+                let header = Header::read(&mut file).map_err(|e| member_error(path, name, &e))?;
+                Ok((header, Member::Packed(file)))
+            }
+            Source::Lent(arrays) => match arrays.get(name) {
+                Some(array) => Ok((array.header.clone(), Member::Lent(array.bytes.values()))),
+                None => Err(GraphError::format(path, place, "expected among the arrays")),
+            },
+        }
     }
 }
 

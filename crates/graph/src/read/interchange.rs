@@ -11,7 +11,7 @@
 //! `labels` where those are not there. Any number type will do for any array whose values it holds. Other arrays are
 //! ignored, and named among the roles.
 
-use super::arrays::{Array, Npz};
+use super::arrays::{Array, LentArrays, Npz};
 use super::given;
 use super::held::{self, EdgeLists, Held, Listed, edge_index};
 use super::typed::TYPES_MAX;
@@ -45,47 +45,60 @@ impl Reader for Interchange {
     }
 
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
-        let limits = &options.limits;
-        let mut npz = Npz::open(path, limits)?;
-        let (sources, targets) = edge_index(&mut npz, "edge_index", limits)?;
-        let held = held::read(&mut npz, options.typed, limits)?;
-        let ends = sources.iter().chain(&targets).chain(held.iter().flat_map(Held::ends));
-        let in_edges = ends.max().map_or(0, |&largest| u64::from(largest) + 1);
-        let nodes = count_nodes(&mut npz, path, in_edges, limits)?;
-        let mut about = read_about(&mut npz, limits)?;
-        if !options.typed {
-            about.relations.clear();
-            about.node_types.clear();
-            // Columns of one type are 0 for nodes of others, and no scale of all nodes is theirs.
-            about.of_typed_tables = false;
-        }
-        let data = edge_data(&mut npz, (sources.len(), about.relations.len()), held.as_ref(), options)?;
-        let undirected = npz.optional::<u8>("directed", 1)?.is_some_and(|array| array.values.first() == Some(&0));
-        let are_several = data.kinds() > usize::from(!(undirected || options.symmetrise));
-        let listed = Listed { sources: &sources, targets: &targets, data: &data, undirected, are_several };
-        let negatives = given::read(&mut npz, given::Beside { held: held.as_ref(), listed, nodes }, limits)?;
-        let edges = EdgeLists { sources, targets, data };
-        let (graph, removed) = build(&npz, nodes, edges, held, undirected, options)?;
-        about.name_reverses(graph.data.kinds());
-        let types = if options.typed { npz.optional::<u16>("node_type", limits.nodes_max)? } else { None };
-        let types = types.map(|array| array.values);
-        let groups = types.as_ref().filter(|types| types.len() == nodes);
-        let groups = groups.map_or(Groups::ONE, |types| Groups::of(types));
-        let (mut features, mut exact) = features::npz_features(&mut npz, (nodes, groups), limits)?;
-        if let (Some(types), true) = (types, about.node_types.is_empty()) {
-            tell_apart(&mut features, &mut exact, &mut about, &types, &mut npz, nodes, limits)?;
-        }
-        let labels = read_labels(&mut npz, nodes, limits)?;
-        let splits = read_splits(&mut npz, nodes, limits)?;
-        let ids = read_ids(&mut npz, nodes, limits)?;
-        let name = dataset_name(path);
-        let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives };
-        let mut roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
-        if dataset.graph.data.weights.is_some() {
-            roles.of_table(path).merged(&removed, options.duplicates);
-        }
-        Ok((dataset.checked()?, roles))
+        read_arrays(Npz::open(path, &options.limits)?, path, options)
     }
+}
+
+/// A graph whose arrays another program lends, by the names and the rules of the format: nothing but dense features of
+/// 32 bits stays lent. Errors call the arrays `name`, and so is the dataset called.
+///
+/// # Errors
+///
+/// As those of a file.
+pub fn read_lent(name: &str, arrays: LentArrays, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+    read_arrays(Npz::of(name, arrays, &options.limits)?, Path::new(name), options)
+}
+
+fn read_arrays(mut npz: Npz, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+    let limits = &options.limits;
+    let (sources, targets) = edge_index(&mut npz, "edge_index", limits)?;
+    let held = held::read(&mut npz, options.typed, limits)?;
+    let ends = sources.iter().chain(&targets).chain(held.iter().flat_map(Held::ends));
+    let in_edges = ends.max().map_or(0, |&largest| u64::from(largest) + 1);
+    let nodes = count_nodes(&mut npz, path, in_edges, limits)?;
+    let mut about = read_about(&mut npz, limits)?;
+    if !options.typed {
+        about.relations.clear();
+        about.node_types.clear();
+        // Columns of one type are 0 for nodes of others, and no scale of all nodes is theirs.
+        about.of_typed_tables = false;
+    }
+    let data = edge_data(&mut npz, (sources.len(), about.relations.len()), held.as_ref(), options)?;
+    let undirected = npz.optional::<u8>("directed", 1)?.is_some_and(|array| array.values.first() == Some(&0));
+    let are_several = data.kinds() > usize::from(!(undirected || options.symmetrise));
+    let listed = Listed { sources: &sources, targets: &targets, data: &data, undirected, are_several };
+    let negatives = given::read(&mut npz, given::Beside { held: held.as_ref(), listed, nodes }, limits)?;
+    let edges = EdgeLists { sources, targets, data };
+    let (graph, removed) = build(&npz, nodes, edges, held, undirected, options)?;
+    about.name_reverses(graph.data.kinds());
+    let types = if options.typed { npz.optional::<u16>("node_type", limits.nodes_max)? } else { None };
+    let types = types.map(|array| array.values);
+    let groups = types.as_ref().filter(|types| types.len() == nodes);
+    let groups = groups.map_or(Groups::ONE, |types| Groups::of(types));
+    let (mut features, mut exact) = features::npz_features(&mut npz, (nodes, groups), limits)?;
+    if let (Some(types), true) = (types, about.node_types.is_empty()) {
+        tell_apart(&mut features, &mut exact, &mut about, &types, &mut npz, nodes, limits)?;
+    }
+    let labels = read_labels(&mut npz, nodes, limits)?;
+    let splits = read_splits(&mut npz, nodes, limits)?;
+    let ids = read_ids(&mut npz, nodes, limits)?;
+    let name = dataset_name(path);
+    let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives };
+    let mut roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
+    if dataset.graph.data.weights.is_some() {
+        roles.of_table(path).merged(&removed, options.duplicates);
+    }
+    Ok((dataset.checked()?, roles))
 }
 
 /// Every array that is read where it is there.
@@ -179,7 +192,7 @@ pub(super) fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
 /// `num_nodes`, or without it one more than the largest node of an edge, `in_edges`, or as many as features or labels
 /// have rows.
 pub(super) fn count_nodes(npz: &mut Npz, path: &Path, in_edges: u64, limits: &Limits) -> Result<usize> {
-    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes = npz.bytes();
     let mut rows = 0;
     for name in ["features", "x", "labels", "y", "train_mask", "val_mask", "test_mask", "ids"] {
         rows = rows.max(npz.rows(name)?);

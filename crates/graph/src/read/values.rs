@@ -1,18 +1,15 @@
 //! The values of an array in an archive, some after the others: for who does not hold all of them.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::PathBuf;
 
-use zip::read::ZipFile;
-
-use super::arrays::{Element, Items, Npz, decode_chunk, member_error};
+use super::arrays::{Element, Items, Member, Npz, decode_chunk, member_error};
 use crate::error::{GraphError, Result};
 use crate::npy::Header;
 
 /// An array that is being read.
 pub(super) struct Values<'a> {
-    member: ZipFile<'a, BufReader<File>>,
+    member: Member<'a>,
     header: Header,
     left: u64,
     read: u64,

@@ -12,6 +12,7 @@ mod graph_tools;
 mod held_relations;
 mod hostile;
 mod layouts;
+mod lent;
 mod matrices;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
