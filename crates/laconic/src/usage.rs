@@ -1,6 +1,5 @@
 //! Command lines that cannot be read: what to say where a key of the configuration stands among the options.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::CommandFactory;
@@ -10,10 +9,12 @@ use laconic_train::config::{KEYS, Meant, meant};
 use crate::output::Output;
 use crate::{Cli, USAGE};
 
-/// Says what is wrong with a command line, or what was asked of it in place of work, such as its help.
-pub fn refuse(error: &clap::Error, words: &[String]) -> ExitCode {
+/// Says what is wrong with a command line, or what was asked of it in place of work, such as its help; the exit code.
+pub fn refuse(error: &clap::Error, words: &[String]) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        error.exit();
+        // Whoever reads it may have seen enough.
+        let _ = error.print();
+        return 0;
     }
     let is_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let output = Output::new(is_json, false, Duration::ZERO);
@@ -27,7 +28,7 @@ pub fn refuse(error: &clap::Error, words: &[String]) -> ExitCode {
             output.no_result((USAGE, "usage"), text.strip_prefix("error: ").unwrap_or(&text).trim_end());
         }
     }
-    ExitCode::from(USAGE)
+    USAGE
 }
 
 /// What is to be said of this error instead of what the parser says, where an argument is a key of the configuration

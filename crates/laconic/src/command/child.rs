@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use super::signals::Signals;
 use crate::output::Output;
 use crate::sign::SIGN;
+use crate::typed::again;
 
 /// How often a parent looks whether a child has ended.
 pub const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -110,16 +111,27 @@ impl Child {
 }
 
 fn spawn(command: &str, told: &Output) -> std::io::Result<std::process::Child> {
-    // This very program, also where another has taken its place on disk since.
-    let own = Path::new("/proc/self/exe");
-    let program = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
-    let mut process = Command::new(program);
+    let mut process = match again() {
+        Some([program, words @ ..]) => {
+            let mut process = Command::new(program);
+            process.args(words);
+            process
+        }
+        // This very program, also where another has taken its place on disk since.
+        _ => {
+            let own = Path::new("/proc/self/exe");
+            Command::new(if own.exists() { own.to_owned() } else { std::env::current_exe()? })
+        }
+    };
     let every = told.every().as_secs_f64().to_string();
     process.arg(command).args(told.is_quiet().then_some("--quiet")).args(["--log-every", &every]);
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt;
-        process.process_group(0).arg0("laconic");
+        process.process_group(0);
+        if again().is_none() {
+            process.arg0("laconic");
+        }
     }
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
 }
