@@ -1,6 +1,6 @@
 //! Features from arrays: dense, or compressed sparse rows.
 
-use super::arrays::{Npz, c_order, each_of_npy, open_npy, read_npy};
+use super::arrays::{Npz, each_of_npy, open_npy, read_npy};
 use super::numbers::each_row;
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
@@ -105,23 +105,23 @@ impl DenseArray<'_> {
             let features = dense(array.shape, array.values, nodes).map_err(|what| self.error(what))?;
             return Ok((features, Exact::default()));
         }
-        let copies = if header.fortran { 2 } else { 1 };
-        let bytes = ((rows * columns) as u64).saturating_mul(copies * size_of::<f32>() as u64);
+        let bytes = ((rows * columns) as u64).saturating_mul(size_of::<f32>() as u64);
         let of_spreads = (groups.count as u64).saturating_mul((columns * size_of::<Spread>()) as u64);
         afford(bytes.saturating_add(of_spreads)).map_err(|what| self.error(what))?;
         let place = |at: usize| if header.fortran { (at % rows, at / rows) } else { (at / columns, at % columns) };
         let (mut values, mut spreads) =
             (laconic_array::with_capacity(rows * columns), vec![Spread::default(); groups.count * columns]);
+        // At once in the order that they are to have, so that there is one copy whatever the file's order is.
+        values.resize(rows * columns, 0.0);
+        let mut at = 0;
         self.each((limits, most), &mut |numbers| {
             for &number in numbers {
-                let (row, column) = place(values.len());
+                let (row, column) = place(at);
                 spreads[groups.of_row(row) * columns + column].add(number);
-                values.push(number.value as f32);
+                values[row * columns + column] = number.value as f32;
+                at += 1;
             }
         })?;
-        if header.fortran && shape.len() == 2 {
-            values = c_order(&values, &shape);
-        }
         let mut exact = Exact::of_groups(&spreads, columns, rows);
         if !exact.is_empty() {
             let mut kept = vec![None; columns];

@@ -56,7 +56,8 @@ impl Reader for Interchange {
 ///
 /// As those of a file.
 pub fn read_lent(name: &str, arrays: LentArrays, options: &ReadOptions) -> Result<(Dataset, Roles)> {
-    read_arrays(Npz::of(name, arrays, &options.limits)?, Path::new(name), options)
+    let (dataset, roles) = read_arrays(Npz::of(name, arrays, &options.limits)?, Path::new(name), options)?;
+    Ok((Dataset { name: name.to_owned(), ..dataset }, roles))
 }
 
 fn read_arrays(mut npz: Npz, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
@@ -208,6 +209,8 @@ pub(super) fn count_nodes(npz: &mut Npz, path: &Path, in_edges: u64, limits: &Li
             let expected = format!("expected ids in 0..{nodes} (num_nodes), found {}", in_edges - 1);
             return Err(npz.error("edge_index", expected));
         }
+        // Whoever lends arrays has said so, and is no file that lies.
+        let bytes = if npz.is_lent() { u64::MAX } else { bytes };
         return limits.accept_nodes(path, "array 'num_nodes'", nodes, (rows, bytes));
     }
     let (features, labels) = (features::name(npz), label_name(npz));

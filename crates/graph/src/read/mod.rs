@@ -39,6 +39,7 @@ mod beside;
 mod bipartite;
 mod blocks;
 mod column;
+mod decoded;
 mod delta;
 mod delta_checkpoint;
 mod delta_state;

@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::arrays::{Element, Items, Member, Npz, decode_chunk, member_error};
+use super::arrays::{Element, Items, Member, Npz, member_error};
+use super::decoded::decode_chunk;
 use crate::error::{GraphError, Result};
 use crate::npy::Header;
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::npy::{Header, Kind};
-use crate::read::arrays::{Element, decode_chunk, open_limited};
+use crate::read::arrays::{Element, open_limited};
+use crate::read::decoded::decode_chunk;
 
 /// A vector or a matrix in C order whose values are all there.
 pub(super) struct ArrayFile {
