@@ -7,6 +7,7 @@ use laconic_graph::part::{Part, parts_here};
 use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
+use super::other::other_of;
 use super::predict::{Predictions, predict_parts};
 use super::source::{Source, assigned, foreseen_of};
 use super::threads::run_threads;
@@ -188,6 +189,32 @@ impl Loaded {
     /// What each class is called, in the order of the columns of what is predicted.
     pub fn classes(&self) -> Vec<String> {
         (0..self.model.card.classes).map(|class| self.model.card.about.class(class)).collect()
+    }
+
+    /// The configuration of the run.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// `blake3:…` of the dataset that it was trained on, prepared as the run did; empty where nobody held the whole.
+    pub fn data_digest(&self) -> &str {
+        &self.model.card.data_digest
+    }
+
+    /// Whether a node may have several classes.
+    pub fn is_multi_label(&self) -> bool {
+        self.model.card.multi_label
+    }
+
+    /// What the model says of nodes that it was not trained on, with one worker: features are prepared here, with the
+    /// means and deviations of the run's, and labels, if there are any, are told by the names of their classes.
+    ///
+    /// # Errors
+    /// If the data do not suit the model.
+    pub fn predict_other(&self, dataset: Dataset) -> Result<Vec<Predictions>> {
+        let (members, config) = (&self.members, &self.config);
+        let source = other_of(members, config, dataset, &self.model.card)?;
+        predict_parts((members, config), source, &self.model.weights, self.model.widths())
     }
 
     /// As [`predict`]. Of data in memory features are to be prepared as the run's were, and columns in their order.

@@ -1,9 +1,9 @@
 //! Data that a model was not trained on: read, cut, and prepared as the model's own were.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use laconic_graph::about::{About, Scale};
-use laconic_graph::dataset::Labels;
+use laconic_graph::dataset::{Dataset, Labels};
 use laconic_graph::error::GraphError;
 use laconic_graph::exact::Exact;
 use laconic_graph::info::unusable;
@@ -49,34 +49,54 @@ pub fn open_other(
         // From tables, what the model's own columns were made of.
         let classes = (0..card.classes).map(|class| card.about.class(class)).collect();
         let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
-        cut(members, config, path, &options, workers.unwrap_or(1), card)?
+        let (dataset, roles) = read_with_roles(path, &options)?;
+        let parts = cut((members, config), (dataset, path), workers.unwrap_or(1), card)?;
+        (parts, roles.notes().collect())
     };
-    let widths = Widths { columns: card.inputs, classes: card.classes, relations: card.relations };
-    let reads_weights = Plan::for_model(members, config, widths)?.reads_weights();
-    notes.extend(parts.first().into_iter().flat_map(|part| unlike(part, card, reads_weights)));
-    for part in &mut parts {
-        let of_data = |what| TrainError::from(GraphError::format(path, "data", what));
-        suit(part, card).map_err(of_data)?;
-    }
+    notes.extend(suited((members, config), (&mut parts, path), card)?);
     Ok(Source::Cut(parts.into_iter().map(Some).collect(), notes))
 }
 
+/// The same of a dataset in memory, for one worker.
+///
+/// # Errors
+/// If the model cannot read it.
+pub fn other_of(members: &Members, config: &Config, dataset: Dataset, card: &Card) -> Result<Source> {
+    let path = PathBuf::from(&dataset.name);
+    let mut parts = cut((members, config), (dataset, &path), 1, card)?;
+    let notes = suited((members, config), (&mut parts, &path), card)?;
+    Ok(Source::Cut(parts.into_iter().map(Some).collect(), notes))
+}
+
+/// Makes of parts what the model reads; what is to be said of that.
+fn suited(
+    (members, config): (&Members, &Config),
+    (parts, path): (&mut [Part], &Path),
+    card: &Card,
+) -> Result<Vec<String>> {
+    let widths = Widths { columns: card.inputs, classes: card.classes, relations: card.relations };
+    let reads_weights = Plan::for_model(members, config, widths)?.reads_weights();
+    let notes = parts.first().into_iter().flat_map(|part| unlike(part, card, reads_weights)).collect();
+    for part in parts {
+        let of_data = |what| TrainError::from(GraphError::format(path, "data", what));
+        suit(part, card).map_err(of_data)?;
+    }
+    Ok(notes)
+}
+
 fn cut(
-    members: &Members,
-    config: &Config,
-    path: &Path,
-    options: &ReadOptions,
+    (members, config): (&Members, &Config),
+    (mut dataset, path): (Dataset, &Path),
     workers: u32,
     card: &Card,
-) -> Result<(Vec<Part>, Vec<String>)> {
-    let (mut dataset, roles) = read_with_roles(path, options)?;
+) -> Result<Vec<Part>> {
     // Before anything is rounded to what parts hold.
     let exact = std::mem::take(&mut dataset.exact);
     if dataset.about.scale.is_given() && dataset.features.columns() == card.inputs {
         prepare::rescale(
             (&mut dataset.features, &exact),
             (&card.about.scale, &card.about.node_types),
-            &options.limits,
+            &Limits::default(),
         )?;
         dataset.about.scale = card.about.scale.clone();
     }
@@ -95,7 +115,7 @@ fn cut(
             assign(members, &config, &dataset, split, workers)?
         }
     };
-    Ok((part::cut(&dataset, split, &assignment, workers)?, roles.notes().collect()))
+    Ok(part::cut(&dataset, split, &assignment, workers)?)
 }
 
 /// What the model can work with, and was not trained on.

@@ -1,5 +1,7 @@
 //! A dataset as it is read: its split, and its features as they are asked for.
 
+use std::path::Path;
+
 use laconic_graph::about::Scale;
 use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
@@ -65,7 +67,10 @@ pub fn prepared_of(mut dataset: Dataset, roles: Roles, config: &DataConfig) -> R
     let trained = split.map(|index| dataset.splits[index].roles.as_slice());
     prepare::fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, trained);
     if let Some(what) = unusable(&dataset, split) {
-        return Err(GraphError::format(&config.path, "data", what).into());
+        // Data in memory have no path, but a name.
+        let is_named = config.path.as_os_str().is_empty();
+        let path = if is_named { Path::new(&dataset.name) } else { config.path.as_path() };
+        return Err(GraphError::format(path, "data", what).into());
     }
     let notes = scale(&mut dataset, split, config.features, &config.read_options().limits)?;
     dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
