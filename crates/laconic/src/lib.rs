@@ -18,6 +18,7 @@ mod usage;
 mod visible;
 mod waiting;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -89,8 +90,10 @@ pub fn run(words: Vec<OsString>, again: Option<Vec<OsString>>) -> u8 {
         Err(error) => return usage::refuse(&error, &spoken),
     };
     let output = output::Output::new(json, quiet, Duration::from_secs_f64(log_every));
-    // Where the system grants no threads, whoever needed them first would panic.
+    // Where the system grants no threads, whoever needed them first would panic. An error without a source says that
+    // they are there already: this process has trained before.
     let pool = rayon::ThreadPoolBuilder::new().build_global();
+    let pool = pool.or_else(|error| if error.source().is_some() { Err(error) } else { Ok(()) });
     let pool = pool.map_err(|error| anyhow::Error::from(std::io::Error::other(format!("threads: {error}"))));
     let asked = Instructions::asked_for().map_err(|what| anyhow::Error::from(TrainError::config(what)));
     match asked.and(pool).and_then(|()| command::run(command, &output)) {

@@ -71,10 +71,11 @@ const BRIEF: &[&str] = &[];
 
 /// Attributes that silence a lint: file, lint.
 const ALLOWED: &[(&str, &str)] = &[
-    // The only places with `unsafe`: foreign libraries, files as memory, advice to the kernel, and vector instructions
-    // behind a check of the processor.
+    // The only places with `unsafe`: foreign libraries, files and arrays of Python as memory, advice to the kernel, and
+    // vector instructions behind a check of the processor.
     ("crates/wire/src/transport/mpi.rs", "unsafe_code"),
     ("crates/graph/src/part/mapped.rs", "unsafe_code"),
+    ("crates/python/src/lent.rs", "unsafe_code"),
     ("crates/graph/src/partition/quiet.rs", "unsafe_code"),
     ("crates/graph/src/memory.rs", "unsafe_code"),
     ("crates/array/src/huge_pages.rs", "unsafe_code"),

@@ -1,0 +1,68 @@
+//! Arrays of NumPy, lent to readers without a copy.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use laconic_array::Lend;
+use laconic_graph::npy::{Header, Kind};
+use laconic_graph::read::arrays::LentArray;
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The bytes of an array that Python keeps alive as long as this is.
+struct Held {
+    /// Whose the bytes are.
+    _array: Py<PyUntypedArray>,
+    bytes: *const u8,
+    len: usize,
+}
+
+// SAFETY: the bytes are only read, and stay where they are as long as the array lives, which `_array` sees to. Whoever
+// writes into the array in Python while a graph reads it changes that graph; the documentation of `Graph` says so.
+unsafe impl Send for Held {}
+// SAFETY: as above.
+unsafe impl Sync for Held {}
+
+impl Lend<u8> for Held {
+    fn values(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: NumPy's contiguous array has so many bytes from there on, and lives as long as this does.
+        unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
+    }
+}
+
+/// An array whose items stand one behind the other.
+///
+/// # Errors
+/// If they do not.
+pub fn lent(name: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray> {
+    if !array.is_contiguous() {
+        return Err(PyValueError::new_err(format!("array {name:?}: expected items one behind the other")));
+    }
+    let kind = match array.dtype().kind() {
+        b'b' => Kind::Bool,
+        b'i' => Kind::Int,
+        b'u' => Kind::Uint,
+        b'f' => Kind::Float,
+        b'S' => Kind::Bytes,
+        b'U' => Kind::Unicode,
+        _ => Kind::Other,
+    };
+    let (item_bytes, shape) = (array.dtype().itemsize(), array.shape());
+    let header = Header {
+        kind,
+        item_bytes,
+        big_endian: array.dtype().byteorder() == b'>',
+        fortran: !array.is_c_contiguous(),
+        shape: shape.iter().map(|&size| size as u64).collect(),
+        descr: array.dtype().str()?.to_string(),
+    };
+    // SAFETY: the pointer is that of a live array of NumPy.
+    let bytes =
+        unsafe { (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).data.cast::<u8>().cast_const() };
+    let held = Held { _array: array.clone().unbind(), bytes, len: array.len() * item_bytes };
+    Ok(LentArray { header, bytes: Arc::new(held) })
+}
