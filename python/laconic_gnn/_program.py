@@ -13,7 +13,6 @@ from typing import Any
 
 from . import errors
 
-
 # Names the pipe that ends with the process that has started the program.
 PARENT = "LACONIC_PARENT"
 
@@ -56,7 +55,6 @@ def call(*words: str | os.PathLike[str], where: str | os.PathLike[str] | None = 
             start_new_session=True,
             pass_fds=[ends],
         )
-        os.close(ends)
         while True:
             try:
                 said, told = child.communicate()
@@ -66,6 +64,7 @@ def call(*words: str | os.PathLike[str], where: str | os.PathLike[str] | None = 
                 child.send_signal(signal.SIGINT)
     finally:
         os.close(holds)
+        os.close(ends)
     if child.returncode == 130:
         raise KeyboardInterrupt
     try:

@@ -50,8 +50,7 @@ impl Told {
 }
 
 impl Observer for Told {
-    fn started(&mut self, _config: &Config, workers: usize, moved: Option<&Path>) {
-        self.tell("workers", &workers.to_string());
+    fn started(&mut self, _config: &Config, _workers: usize, moved: Option<&Path>) {
         if let Some(moved) = moved {
             self.tell("note", &format!("the earlier run in this folder is in {} now", moved.display()));
         }
