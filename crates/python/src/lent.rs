@@ -19,8 +19,8 @@ struct Held {
 }
 
 // SAFETY: the bytes are only read, and stay where they are as long as the array lives, which `_array` sees to. Whoever
-// writes into the array in Python while a graph reads it changes that graph; the documentation of `Graph` says so. Memory
-// that a tensor moves is looked for by `Graph._graph` in Python before each use.
+// writes into the array in Python while a graph reads it changes that graph; the documentation of `Graph` says so.
+// Memory that a tensor moves is looked for by `Graph._graph` in Python before each use.
 unsafe impl Send for Held {}
 // SAFETY: as above.
 unsafe impl Sync for Held {}
