@@ -45,6 +45,7 @@ def laconic(graph, features, epochs):
 
     edge_index, x, y, masks = read(graph, features)
     data = lc.Graph.from_numpy(edge_index, x, y, **masks, undirected=True)
+    del edge_index
     model = {"arch": "sage", "layers": 2, "hidden": HIDDEN, "dropout": DROPOUT, "norm": "layer"}
     train = {"epochs": epochs, "lr": RATE, "weight_decay": PENALTY, "eval_every": 0}
     run = lc.train(data, parts=1, model=model, train=train, progress=False)

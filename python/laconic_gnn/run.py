@@ -351,7 +351,7 @@ def train(
     found, codecs = _registered(found)
     if found.get("transport.kind", "threads") in ("threads", "simulated"):
         try:
-            notes = _in_threads(graph, config, settings.words(found), folder, asked, progress, force)
+            notes = _in_this_process(graph, config, settings.words(found), folder, asked, progress, force)
         except LaconicError:
             # What a codec of the caller's has raised is what went wrong.
             for raised in filter(None, (codec.raised() for codec in codecs)):
@@ -368,7 +368,7 @@ def train(
     return run
 
 
-def _in_threads(
+def _in_this_process(
     graph: Graph | None,
     config: str | os.PathLike[str] | None,
     words: list[str],
@@ -377,7 +377,7 @@ def _in_threads(
     progress: bool | None,
     force: bool,
 ) -> list[str]:
-    """Trains in this process; what there is to note."""
+    """Trains in this process, with threads or as a worker of MPI; what there is to note."""
     from .progress import Progress
 
     notes: list[str] = []
@@ -416,17 +416,16 @@ def _by_the_program(
     force: bool,
 ) -> list[str]:
     """Trains with workers that are processes."""
-    if asked:
-        raise ConfigError("on_round: workers that are processes call nothing here; leave transport, or on_round, out")
     with settings.file(graph, found, config) as words:
-        words = ["train", *words, "--out", folder, *_program.flags({"force": force})]
         if found["transport.kind"] == "mpi":
-            # This process is one of the workers.
-            code = _laconic.run_program([*words, "--quiet"], _program.AGAIN)
-            if code != 0:
-                raise of(code, "a worker has failed; standard error says why")
-        else:
-            _program.call(*words, loud=bool(progress))
+            # This process is one of the workers, and reads the graph from a file as all of them do.
+            file, *given = words
+            given = [word for word in given if word != "--set"]
+            return _in_this_process(None, file, given, folder, asked, progress, force)
+        if asked:
+            raise ConfigError("on_round: workers that are processes call nothing here; leave transport, or on_round, out")
+        words = ["train", *words, "--out", folder, *_program.flags({"force": force})]
+        _program.call(*words, loud=bool(progress))
     return []
 
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use laconic_train::config::DataConfig;
+use laconic_train::config::{DataConfig, TransportKind};
 use laconic_train::run::source::prepared_of;
 use laconic_train::{Config, Data, Observer, Options, RoundReport, TrainError};
 use pyo3::exceptions::PyRuntimeError;
@@ -84,9 +84,9 @@ impl Observer for Told {
     }
 }
 
-/// Trains with workers as threads of this process, and writes the folder of the run: on a graph, or without one on what
-/// `data.path` names. `config` is a configuration in TOML, `settings` are KEY=VALUE. Returns whether the run was
-/// stopped.
+/// Trains with workers as threads of this process, or as the one worker of a process of MPI, and writes the folder of
+/// the run: on a graph, or without one, as under MPI, on what `data.path` names. `config` is a configuration in TOML,
+/// `settings` are KEY=VALUE. Returns whether the run was stopped.
 #[pyfunction]
 #[pyo3(signature = (graph, config, settings, out, watch, *, force = false))]
 pub fn train(
@@ -119,12 +119,27 @@ pub fn train(
     let raised = Arc::new(Mutex::new(None));
     let observer = Box::new(Told { watch, raised: raised.clone() });
     let options = Options { out: Some(out), observer, force, members, ..Options::default() };
-    let (ended, signal) = watched(py, options, move |options| laconic_train::train(&config, data, options))?;
+    let (ended, signal) = watched(py, options, move |options| match config.transport.kind {
+        TransportKind::Mpi => as_worker(&config, options),
+        _ => laconic_train::train(&config, data, options).map(|run| run.summary.interrupted),
+    })?;
     let raised = raised.lock().ok().and_then(|mut raised| raised.take());
     if let Some(error) = raised.or(signal) {
         return Err(error);
     }
-    Ok(ended.map_err(error::of)?.summary.interrupted)
+    ended.map_err(error::of)
+}
+
+/// Runs the one worker of this process of an MPI job; whether the run was stopped, as far as this worker reports it.
+#[cfg(feature = "mpi")]
+fn as_worker(config: &Config, options: Options) -> Result<bool, TrainError> {
+    Ok(laconic_train::run::run_mpi(config, options)?.summary.is_some_and(|summary| summary.interrupted))
+}
+
+#[cfg(not(feature = "mpi"))]
+fn as_worker(_config: &Config, _options: Options) -> Result<bool, TrainError> {
+    let how = "pip install . --config-settings build-args=--features=mpi makes one with it";
+    Err(TrainError::config(format!("transport.kind = \"mpi\": this package was built without MPI; {how}")))
 }
 
 /// How the data of a graph in memory are read: as its file, if it has one, and otherwise as what the graph is saved as.
