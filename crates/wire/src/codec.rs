@@ -3,6 +3,7 @@
 //! One file per codec. A codec joins by its file and one line in the list of them (`members.rs`), or from outside by
 //! [`CodecRegistry::with`].
 
+mod codewords;
 mod exact;
 mod half;
 mod kind;
@@ -15,7 +16,9 @@ mod quantised;
 mod rows;
 mod skipping;
 mod values;
+mod words;
 
+pub use codewords::Codewords;
 pub use exact::Exact;
 pub use half::Half;
 pub use kind::{CodecId, CodecKind, CodecRegistry, Reads};
@@ -26,6 +29,7 @@ pub use options::{OptionValue, Options};
 pub use quantised::Quantised;
 pub use rows::{RowSet, RowsMut, RowsRef, Store};
 pub use skipping::Skipping;
+pub use words::words_of;
 
 use crate::{Frame, NO_CODEC, Result, WireError};
 

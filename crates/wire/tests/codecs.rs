@@ -124,6 +124,9 @@ fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
     if kind.options.contains(&"columns") {
         tried.push(Options::default().with("columns", "prefix").with("rescale", true));
     }
+    if kind.options.contains(&"pieces") {
+        tried.push(Options::default().with("pieces", 4.0));
+    }
     if kind.wraps {
         let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers);
         tried.extend(plain.map(|inner| Options::default().with("inner", inner.name)));

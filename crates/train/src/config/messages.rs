@@ -11,12 +11,12 @@ use crate::error::{Result, TrainError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesConfig {
-    /// Codec of features and activations: exact | half | quantised | masked, or { codec, … }; quantised: bits = 1 | 2 |
-    /// 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such as 0.2, lambda, menu =
-    /// widths that random and adaptive choose from (`[2, 4, 8]`); masked: ratio = number or a ramp { law = fixed |
-    /// linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | gradient_norm (needs
-    /// train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last;
-    /// both: reveal.
+    /// Codec of features and activations: exact | half | quantised | codewords | masked, or { codec, … }; quantised:
+    /// bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such as 0.2,
+    /// lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`); codewords: pieces = bytes of a row;
+    /// masked: ratio = number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch |
+    /// elapsed | bytes | gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns =
+    /// random | prefix, rescale, whole_last; quantised and masked: reveal.
     pub forward: CodecChoice,
     /// Codec of activation gradients, in the same words.
     pub backward: CodecChoice,

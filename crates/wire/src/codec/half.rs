@@ -32,6 +32,11 @@ impl Half {
     pub const KIND: CodecKind =
         CodecKind { name: "half", number: 2, build: |_, _| Ok(Box::new(Half)), ..CodecKind::PLAIN };
 
+    /// The bits of the nearest bfloat16 number.
+    pub(super) fn rounded(value: f32) -> u16 {
+        round(value.to_bits())
+    }
+
     /// Appends rows that are stored as bfloat16, of which `bits` gives the bits: what encoding them as f32 would
     /// append, without a conversion.
     ///
