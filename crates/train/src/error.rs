@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::error::GraphError;
-use laconic_wire::WireError;
+use laconic_wire::{Content, WireError};
 
 /// An error of a run, with what it was about.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,16 @@ pub enum TrainError {
     /// A frame may not leave, and was not sent.
     #[error("policy.deny: {0}; no such frame was sent. `laconic plan` says what a run sends")]
     Denied(WireError),
+    /// What a model is to read would be told without leave.
+    #[error("policy.allow: model.inputs has {input:?}, and nobody has allowed {content} to leave; {how}")]
+    NotAllowed {
+        /// The input.
+        input: &'static str,
+        /// What its messages hold.
+        content: Content,
+        /// What allows it.
+        how: String,
+    },
     /// Another worker was not there in time when the run was to start.
     #[error("network: {source}; the run had not started: {stage} (transport.start_deadline_s)")]
     Start {
@@ -222,7 +232,7 @@ impl TrainError {
             TrainError::NoQuorum { .. } | TrainError::AggregatorLost { .. } => 4,
             TrainError::Io { .. } | TrainError::File { .. } | TrainError::Busy { .. } => 5,
             TrainError::Diverged { .. } => 6,
-            TrainError::Denied(_) => 7,
+            TrainError::Denied(_) | TrainError::NotAllowed { .. } => 7,
             TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } | TrainError::NothingHanded { .. } => 70,
         }
     }

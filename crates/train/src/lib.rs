@@ -52,6 +52,8 @@ pub mod exchange;
 pub mod fit;
 #[doc(hidden)]
 pub mod forecast;
+#[doc(hidden)]
+pub mod inputs;
 pub mod laws;
 #[doc(hidden)]
 pub mod messages;

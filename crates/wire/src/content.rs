@@ -48,6 +48,10 @@ pub enum Content {
     Agreement = 18,
     /// That a worker's door has kept a frame back.
     Refusal = 19,
+    /// Classes of nodes that are learned from.
+    TrainingLabels = 20,
+    /// Which of a few rows stands for what is counted from labels of a node's neighbours.
+    Codewords = 21,
 }
 
 /// What a frame is for.
@@ -68,7 +72,7 @@ pub enum FramePurpose {
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Kind {
-    /// Input features of halo nodes.
+    /// Input features of halo nodes, and what else a model reads of them that is told once.
     Features = 0,
     /// Hidden rows of halo nodes.
     Activations = 1,
@@ -141,7 +145,7 @@ impl Direction {
 
 impl Content {
     /// Every content, in the order of their numbers.
-    pub const ALL: [Content; 20] = [
+    pub const ALL: [Content; 22] = [
         Content::Features,
         Content::HiddenRows,
         Content::Scores,
@@ -162,6 +166,8 @@ impl Content {
         Content::Widths,
         Content::Agreement,
         Content::Refusal,
+        Content::TrainingLabels,
+        Content::Codewords,
     ];
 
     /// The name in files: `hidden_rows`.
@@ -187,6 +193,8 @@ impl Content {
             Content::Widths => "assignment",
             Content::Agreement => "agreement",
             Content::Refusal => "refusal",
+            Content::TrainingLabels => "training_labels",
+            Content::Codewords => "codewords",
         }
     }
 
@@ -200,7 +208,7 @@ impl Content {
             Content::Embeddings | Content::Figures | Content::ScoreBins | Content::LabelledScores if evaluates => {
                 Kind::Evaluation
             }
-            Content::Features => Kind::Features,
+            Content::Features | Content::TrainingLabels | Content::Codewords => Kind::Features,
             Content::HiddenRows | Content::Scores | Content::LearnedColumns | Content::Embeddings => Kind::Activations,
             Content::Statistics if direction == Direction::Forward => Kind::Activations,
             Content::RowGradients | Content::Statistics => Kind::ActivationGradients,

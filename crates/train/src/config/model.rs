@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::one_of;
 use crate::error::{Result, TrainError};
+use crate::inputs::FEATURES;
 
 /// `[model]`: the layers and their widths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,11 @@ pub struct ModelConfig {
     pub hidden: usize,
     /// Width of a linear map and ReLU before the first layer, a map a type of nodes; 0: none.
     pub input_width: usize,
+    /// What the first layer reads of each node, side by side: features; labels, the classes of its neighbours that
+    /// train, which their owners tell once (policy.allow); codewords, the same of its neighbours' neighbours, for which
+    /// labels stand before it (["features"]).
+    #[serde(skip_serializing_if = "reads_features_alone")]
+    pub inputs: Vec<String>,
     /// gat: attention heads.
     pub heads: usize,
     /// gat: concat | mean: hidden layers concatenate heads and the last has one, or every layer averages its heads.
@@ -54,6 +60,10 @@ pub struct ModelConfig {
     #[serde(flatten)]
     #[schemars(skip)]
     pub own: Options,
+}
+
+fn reads_features_alone(inputs: &[String]) -> bool {
+    inputs == [FEATURES]
 }
 
 /// The names of these kinds, and none.
@@ -93,6 +103,7 @@ impl Default for ModelConfig {
             layers: 2,
             hidden: 256,
             input_width: 0,
+            inputs: vec![FEATURES.to_owned()],
             heads: 8,
             head_merge: "concat".to_owned(),
             aggregator: "mean".to_owned(),

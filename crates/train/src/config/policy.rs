@@ -1,6 +1,6 @@
 //! `[policy]`: what may not leave.
 
-use laconic_wire::{DenyList, Door};
+use laconic_wire::{Content, DenyList, Door, FramePurpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,10 @@ pub struct PolicyConfig {
     /// Contents that this worker sends nobody, such as ["features", "rows:evaluation"]: the run stops before the first
     /// such frame, with exit code 7 (docs/explanation/privacy.md names them all).
     pub deny: Vec<String>,
+    /// Contents that are sent only if this worker allows them, such as ["labels"]: what `model.inputs` tells of nodes'
+    /// labels (docs/explanation/privacy.md).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
 }
 
 impl PolicyConfig {
@@ -26,6 +30,16 @@ impl PolicyConfig {
         }
         let list = DenyList::parse(self.deny.iter().map(String::as_str));
         list.map(Some).map_err(|what| TrainError::config(format!("policy.deny: {what}")))
+    }
+
+    /// Whether contents that are sent only if somebody allows them may be sent, if they are this one.
+    ///
+    /// # Errors
+    /// If an entry names no content or no purpose.
+    pub fn allows(&self, content: Content) -> Result<bool> {
+        let list = DenyList::parse(self.allow.iter().map(String::as_str));
+        let list = list.map_err(|what| TrainError::config(format!("policy.allow: {what}")))?;
+        Ok(list.denies(content, FramePurpose::Training))
     }
 
     /// The door that a worker's frames pass; `None` where nothing is denied.

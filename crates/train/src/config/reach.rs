@@ -57,6 +57,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.layers",
             "model.hidden",
             "model.input_width",
+            "model.inputs",
             "model.heads",
             "model.head_merge",
             "model.aggregator",
@@ -174,6 +175,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "transport.faults",
             // Each site has its own.
             "policy.deny",
+            "policy.allow",
             "out.dir",
         ],
     ),

@@ -1,7 +1,15 @@
 //! Amounts of memory, by what they are for.
 
+use crate::exchange::shapes::Shapes;
+use crate::plan::Plan;
+
 /// Bytes of a value.
 pub(super) const FLOAT: usize = size_of::<f32>();
+
+/// Values of own rows that the first layer reads.
+pub(super) fn input_values(shapes: &Shapes, plan: &Plan) -> usize {
+    plan.input_values(shapes.rows, shapes.feature_values)
+}
 
 /// Bytes by what they are for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

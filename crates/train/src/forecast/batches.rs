@@ -3,7 +3,7 @@
 
 use laconic_nn::network::Unit;
 
-use super::amounts::{FLOAT, Memory};
+use super::amounts::{FLOAT, Memory, input_values};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
 use crate::sample::WINDOW;
@@ -15,7 +15,7 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let first = stage.network.units()[0].layer.as_ref();
-    let is_dense = shapes.feature_values == rows * first.facts().inputs || stage.first_layer > 0;
+    let is_dense = input_values(shapes, plan) == rows * first.facts().inputs || stage.first_layer > 0;
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
     // Rows handed on; features have been counted.
     let handed_on = if stage.first_layer > 0 { first.facts().inputs * rows } else { 0 };
@@ -93,9 +93,10 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let drawn_by = |fanout: Option<usize>, rows: usize| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1);
     let mut level = 0;
     // Own rows of inputs stay as sparse as they are, as values and columns; others' come dense.
-    let is_sparse = stage.first_layer == 0 && shapes.feature_values != rows * units[0].layer.facts().inputs && !fetches;
+    let is_sparse =
+        stage.first_layer == 0 && input_values(shapes, plan) != rows * units[0].layer.facts().inputs && !fetches;
     let of_inputs =
-        if is_sparse { 2 * shapes.feature_values.div_ceil(rows.max(1)) } else { units[0].layer.facts().inputs };
+        if is_sparse { 2 * input_values(shapes, plan).div_ceil(rows.max(1)) } else { units[0].layer.facts().inputs };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
         let read = if index == 0 { of_inputs } else { layer.facts().inputs };

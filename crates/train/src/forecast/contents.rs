@@ -33,6 +33,8 @@ pub enum What {
         /// Whether evaluations alone see them.
         evaluates: bool,
     },
+    /// What is told once of nodes, for a model's inputs.
+    Input(Content),
     /// Gradients of the loss by the rows of the other's nodes.
     RowGradients,
     /// Gradients of parameters, summed over own training nodes.
@@ -160,6 +162,7 @@ impl Item {
                 let each = format!("{width} {} each, for layer {layer}", numbers(width));
                 format!("{}{of} of {sample}{nodes} of its nodes{weights}, {each}", purpose(evaluates))
             }
+            What::Input(of) => format!("once, {of} of {nodes} of its nodes, which the model reads"),
             What::RowGradients => {
                 let width = format!("{width} {} each, from layer {layer}", numbers(width));
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
@@ -196,7 +199,7 @@ impl What {
             What::Answers => "ids answered",
             What::Ends { .. } => "ids of ends",
             What::Pairs { .. } => "pairs",
-            What::Rows { of, .. } => of.name(),
+            What::Rows { of, .. } | What::Input(of) => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => "models",
@@ -218,7 +221,7 @@ impl What {
         match self {
             What::Questions | What::Answers | What::Ends { .. } => Content::Ids,
             What::Pairs { .. } => Content::Pairs,
-            What::Rows { of, .. } => of,
+            What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => Content::Models,

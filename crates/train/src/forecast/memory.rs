@@ -7,8 +7,8 @@ use laconic_nn::metric::Metric;
 use laconic_nn::network::Unit;
 use laconic_nn::threads::row_pieces;
 
-use super::amounts::FLOAT;
 pub use super::amounts::Memory;
+use super::amounts::{FLOAT, input_values};
 use super::batches;
 use super::fetches::learned;
 use super::frames::frames;
@@ -97,8 +97,8 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
-    if !shapes.features_in_file {
-        memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * shapes.feature_values) as u64);
+    if !reads_file(shapes, plan) {
+        memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * input_values(shapes, plan)) as u64);
     }
     let before = memory.total();
     let keeping = match (trains, plan.config.train.recompute) {
@@ -194,14 +194,19 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
         + buffers * FLOAT as u64
 }
 
+/// Whether features are read where they stand in their file; with what is told beside them they are copied.
+fn reads_file(shapes: &Shapes, plan: &Plan) -> bool {
+    shapes.features_in_file && plan.inputs.told.is_empty()
+}
+
 /// Whether a stage's inputs are sparse, and so folds of these.
-fn reads_sparse(shapes: &Shapes, stage: &Stage) -> bool {
-    stage.first_layer == 0 && shapes.feature_values != shapes.rows * stage.first().facts().inputs
+fn reads_sparse(shapes: &Shapes, plan: &Plan, stage: &Stage) -> bool {
+    stage.first_layer == 0 && input_values(shapes, plan) != shapes.rows * stage.first().facts().inputs
 }
 
 /// Bytes of a value of them: sparse rows have `f32` whatever the precision.
 fn of_inputs(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
-    if reads_sparse(shapes, stage) { FLOAT } else { plan.precision().bytes() }
+    if reads_sparse(shapes, plan, stage) { FLOAT } else { plan.precision().bytes() }
 }
 
 /// The inputs that do not change while a stage trains, and what passes over its rows hold.
@@ -221,7 +226,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     bytes("frozen inputs", handed_on + kept, each_input);
     let apart = plan.evaluates_apart(stage);
     // Evaluations read features that stay in their file from the same map.
-    let shared = stage.first_layer == 0 && shapes.features_in_file;
+    let shared = stage.first_layer == 0 && reads_file(shapes, plan);
     let own = if shared { 0 } else { handed_on.max(first.facts().inputs * rows) };
     let of_evaluations = if apart { own + kept } else { 0 };
     bytes("inputs of evaluations", of_evaluations, each_input);
@@ -230,9 +235,9 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let made = if folds && first.facts().messages_are_rows() { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
-    let sparse = reads_sparse(shapes, stage).then(|| shapes.feature_values.div_ceil(rows.max(1)));
+    let sparse = reads_sparse(shapes, plan, stage).then(|| input_values(shapes, plan).div_ceil(rows.max(1)));
     let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), stage, plan.precision());
-    let stored = if stage.first_layer > 0 { rows * first.facts().inputs } else { shapes.feature_values };
+    let stored = if stage.first_layer > 0 { rows * first.facts().inputs } else { input_values(shapes, plan) };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.facts().inputs } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
     if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
@@ -329,11 +334,11 @@ fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
 /// Values of the copies of a layer's gradient that pieces of rows are added up in, one layer after the other: products
 /// with sparse rows and very large weights have one. Beside rounds, states that are written and models on their way
 /// take as much as some copies of all.
-fn copied(shapes: &Shapes, stage: &Stage) -> usize {
+fn copied(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let pieces = row_pieces(shapes.rows);
     let of = |index: usize| {
         let len = stage.network.ranges(index).layer.len();
-        let once = len > MOST_COPIED || index == 0 && reads_sparse(shapes, stage);
+        let once = len > MOST_COPIED || index == 0 && reads_sparse(shapes, plan, stage);
         len.saturating_mul(if once { 1 } else { pieces })
     };
     let most = (0..stage.network.units().len()).map(of).max().unwrap_or(0);
@@ -373,7 +378,10 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let all_cross: usize = crossing.iter().sum();
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     let mut floats = |name, count: usize| amount(name, count, FLOAT);
-    floats("parameters and optimiser", stage.network.len().saturating_mul(6).saturating_add(copied(shapes, stage)));
+    floats(
+        "parameters and optimiser",
+        stage.network.len().saturating_mul(6).saturating_add(copied(shapes, plan, stage)),
+    );
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
     let (of_layers, of_widest) = match stage.late.map(|late| late.refresh) {

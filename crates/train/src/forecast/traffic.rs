@@ -87,6 +87,14 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     });
     debug_assert!(entered.is_ok(), "answers have a size");
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
+    let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
+    for kind in &plan.inputs.told {
+        let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
+            kind.forecast(rank, &sent, plan.inputs.classes, ledger);
+            Ok(())
+        });
+        debug_assert!(entered.is_ok(), "what is told has a size");
+    }
 }
 
 /// Enters what one worker sends before the first stage, but for a checkpoint.

@@ -16,6 +16,7 @@ use super::cadence::Cadence;
 use super::kinds::{AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, TaskKind, TaskRegistry};
 use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
+use crate::inputs::{InputKind, InputRegistry};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
 
@@ -33,6 +34,7 @@ pub struct Members {
     pub(crate) decoders: DecoderRegistry,
     pub(crate) optimisers: OptimiserRegistry,
     pub(crate) rates: RateRegistry,
+    pub(crate) inputs: InputRegistry,
 }
 
 impl Members {
@@ -105,6 +107,12 @@ impl Members {
     #[must_use]
     pub fn with_rate(self, kind: &'static RateKind) -> Members {
         Members { rates: self.rates.with(kind), ..self }
+    }
+
+    /// These members and one more input of models, in place of one of its name.
+    #[must_use]
+    pub fn with_input(self, kind: &'static InputKind) -> Members {
+        Members { inputs: self.inputs.with(kind), ..self }
     }
 
     /// The kind of layer that a configuration names.

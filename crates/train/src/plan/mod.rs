@@ -7,6 +7,7 @@ pub mod batching;
 mod cadence;
 mod check;
 pub mod identity;
+mod inputs;
 pub(crate) mod kinds;
 mod links;
 mod load;
@@ -40,6 +41,7 @@ use batching::Batching;
 
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
+pub use inputs::ModelInputs;
 pub(crate) use kinds::makes_another;
 pub use kinds::{
     AgreementKind, AgreementRegistry, BatchingKind, BatchingRegistry, Made, TaskKind, TaskRegistry, Words,
@@ -60,6 +62,8 @@ pub struct Plan {
     pub members: Members,
     /// The kind of layer.
     pub layer: &'static LayerKind,
+    /// What the first layer reads.
+    pub inputs: ModelInputs,
     /// Whether nodes are their own neighbours.
     pub self_loops: bool,
     /// How many relations the data's edges are of; 0 where none is said.
@@ -133,10 +137,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::of`].
     pub fn with(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
-        if counts.columns == 0 {
-            let what = "has no node features; give some with data.features_path";
-            return Err(TrainError::config(format!("{} {what}", counts.dataset)));
-        }
+        Plan::check_inputs(config, counts)?;
         let task = members.task(config)?;
         (task.check)(config, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
@@ -176,10 +177,9 @@ impl Plan {
         members.check(config)?;
         let (kind, mut widths): (_, Widths) = (members.layer(config)?, widths.into());
         let links = LinkPlan::of(members, config, widths.relations)?;
-        if links.is_some() {
-            widths.classes = config.model.hidden;
-        }
-        let architecture = config.model.architecture(widths);
+        widths.classes = links.as_ref().map_or(widths.classes, |_| config.model.hidden);
+        let inputs = ModelInputs::of(members, config, widths.classes)?;
+        let architecture = config.model.architecture(Plan::widths(&inputs, widths));
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
         check_end_to_end(config, &stages, architecture.jumping.is_some())?;
@@ -222,6 +222,7 @@ impl Plan {
             class_counts: 0,
             bytes_before: Arc::default(),
             layer: kind,
+            inputs,
             relations: widths.relations,
             weighted: false,
             unread: Vec::new(),

@@ -40,6 +40,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.features_in",
         "partition.order",
         "model.self_loops",
+        "model.inputs",
         "train.class_weights",
         "train.horizon",
         "train.part_figures",
@@ -52,6 +53,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "transport.faults",
         "messages.skip",
         "policy.deny",
+        "policy.allow",
     ];
     for KeyDoc { key, .. } in KEYS.iter() {
         let known = serialised_keys().iter().any(|k| k == key) || optional.contains(key);

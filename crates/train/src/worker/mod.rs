@@ -9,6 +9,7 @@ pub mod edges;
 pub mod ends;
 pub mod evaluate;
 mod handed;
+mod inputs;
 pub mod judged;
 pub mod judgements;
 pub mod left;
@@ -249,6 +250,7 @@ impl Worker {
         shapes.within = Some(within.clone());
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
+        let x = inputs::rows(&plan, &mut transport, (&links, &local), x)?;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
         let sets = sets.map(|sets| if own_pairs { own_alone(sets, local.ascending_ids()) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);

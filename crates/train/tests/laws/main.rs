@@ -38,6 +38,7 @@ mod handing_on;
 mod hosted;
 mod inductive;
 mod inference;
+mod inputs;
 mod late_rows;
 mod ledger_is_prediction;
 mod ledger_of_methods;

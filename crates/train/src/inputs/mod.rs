@@ -1,0 +1,135 @@
+//! What a model reads besides own features: messages that owners tell once, before the first round, each one file and
+//! one line in [`INPUTS`].
+//!
+//! A message makes columns for every own node, of which training, evaluations and predictions read the same. Nothing of
+//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: no worker
+//! sends it unless `policy.allow` names it.
+
+mod codewords;
+mod labels;
+mod neighbours;
+#[cfg(test)]
+mod tests;
+
+use laconic_graph::plan::HaloPlan;
+use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::{Block, Matrix};
+use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
+
+use crate::error::Result;
+
+/// The name of own features among a model's inputs.
+pub const FEATURES: &str = "features";
+
+/// The step of these frames; control frames have others.
+const STEP: u16 = 50;
+
+/// A message that is told once: an entry of an [`InputRegistry`].
+#[derive(Debug)]
+pub struct InputKind {
+    /// The name in configurations, and of what its frames hold.
+    pub name: &'static str,
+    /// What its frames hold.
+    pub content: Content,
+    /// The inputs that it is made from, which come before it.
+    pub from: &'static [&'static str],
+    /// How many columns it has for so many classes.
+    pub columns: fn(usize) -> usize,
+    /// Bytes that a peer gets which needs so many rows, of so many classes.
+    pub payload: fn(usize, usize) -> usize,
+    /// Tells peers, hears them, and makes the columns of own rows; rows × columns.
+    pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Matrix>,
+}
+
+/// Every input that this crate has besides features.
+pub const INPUTS: &[InputKind] = &[labels::KIND, codewords::KIND];
+
+/// Inputs by name.
+pub type InputRegistry = Registry<InputKind>;
+
+impl Kind for InputKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        INPUTS
+    }
+}
+
+/// What a worker knows when it tells.
+pub struct Telling<'a> {
+    /// The way to the peers.
+    pub transport: &'a mut dyn Transport,
+    /// The tag of its frames.
+    pub tag: Tag,
+    /// Who needs which own rows, and where theirs are.
+    pub links: &'a HaloPlan,
+    /// Own → own edges.
+    pub own: &'a Block,
+    /// Halo → own edges.
+    pub halo: &'a Block,
+    /// The class of each own row that is learned from; `None` for others.
+    pub labels: &'a [Option<u32>],
+    /// The number of classes.
+    pub classes: usize,
+}
+
+/// What has been told so far, for inputs that are made from others.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// What counts of own rows at their neighbours.
+    own: Vec<labels::Said>,
+    /// The same of halo rows.
+    halo: Vec<labels::Said>,
+}
+
+impl Telling<'_> {
+    /// Sends each peer what `of` makes for it from the own rows that it gets, and returns what peers have sent, in
+    /// rank order: each as long as `payload` says for the rows that come from it.
+    ///
+    /// # Errors
+    /// If a peer does not answer, or its message has another length.
+    fn exchange(
+        &mut self,
+        payload: fn(usize, usize) -> usize,
+        mut of: impl FnMut(usize, &[u32]) -> Vec<u8>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (rank, links) = (self.transport.rank(), &self.links.links);
+        let outgoing = links.iter().enumerate().map(|(peer, link)| match peer == rank.index() {
+            true => Vec::new(),
+            false => of(peer, &link.send),
+        });
+        let outgoing = outgoing.collect();
+        let came = collectives::all_to_all(self.transport, self.tag, outgoing)?;
+        for peer in rank.others(came.len()) {
+            let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
+            let expected = payload(rows, self.classes);
+            if found != expected {
+                return Err(
+                    self.malformed(peer, &format!("expected {expected} bytes about {rows} nodes, found {found}"))
+                );
+            }
+        }
+        Ok(came)
+    }
+
+    /// That what came from a peer is not what it should be.
+    fn malformed(&self, peer: Rank, what: &str) -> crate::error::TrainError {
+        WireError::malformed(what).from_peer(self.transport.rank(), peer, self.tag).into()
+    }
+}
+
+impl InputKind {
+    /// The tag of its frames.
+    pub fn tag(&self) -> Tag {
+        let (content, purpose) = (self.content, FramePurpose::Training);
+        Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP }
+    }
+
+    /// Enters what a worker tells which sends each peer so many rows.
+    pub fn forecast(&self, rank: Rank, sent: &[usize], classes: usize, ledger: &mut Ledger) {
+        let lens: Vec<usize> = sent.iter().map(|&rows| (self.payload)(rows, classes)).collect();
+        collectives::forecast_all_to_all(ledger, self.tag(), rank, &lens);
+    }
+}

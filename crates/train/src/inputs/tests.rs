@@ -1,0 +1,162 @@
+//! Columns that workers make together, beside a plain program over the whole graph.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::part::{Part, cut};
+use laconic_graph::plan::{HaloPlan, Topology, plan_all};
+use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_nn::Block;
+use laconic_wire::transport::threads::threads;
+
+use super::labels::{EPSILON, WEIGHTS};
+use super::*;
+
+const CLASSES: usize = 5;
+
+fn graph(seed: u64) -> Dataset {
+    let spec = SbmSpec { nodes: 240, classes: CLASSES, mean_degree: 7.0, train: 0.5, seed, ..SbmSpec::default() };
+    sbm(&spec).expect("a sound specification")
+}
+
+fn classes(dataset: &Dataset) -> Vec<Option<u32>> {
+    let Labels::Single { values, .. } = &dataset.labels else { unreachable!("generated graphs have classes") };
+    let trains = dataset.splits[0].roles.iter().map(|role| role & Split::TRAIN != 0);
+    values.iter().zip(trains).map(|(&class, trains)| u32::try_from(class).ok().filter(|_| trains)).collect()
+}
+
+/// The columns of all inputs that are told, node by node, of workers with every `workers`-th node each.
+fn told(dataset: &Dataset, labels: &[Option<u32>], workers: u32) -> Vec<Vec<Vec<f32>>> {
+    let assignment: Vec<u32> = (0..dataset.graph.nodes() as u32).map(|node| node * 7 / 3 % workers).collect();
+    let parts = cut(dataset, Some(0), &assignment, workers).expect("parts");
+    let plans = plan_all(&parts, true).expect("plans");
+    let ends = threads(workers as usize, Duration::from_secs(20));
+    let mut found = vec![vec![Vec::new(); dataset.graph.nodes()]; INPUTS.len()];
+    std::thread::scope(|scope| {
+        let tell = |((end, part), of)| scope.spawn(move || one(end, part, of, labels));
+        let works: Vec<_> = ends.into_iter().zip(&parts).zip(&plans).map(tell).collect();
+        for (work, part) in works.into_iter().zip(&parts) {
+            for (found, columns) in found.iter_mut().zip(work.join().expect("no panic")) {
+                for (row, &node) in part.nodes.iter().enumerate() {
+                    found[node as usize] = columns.row(row).to_vec();
+                }
+            }
+        }
+    });
+    found
+}
+
+fn one(
+    mut end: impl Transport,
+    part: &Part,
+    (links, topology): &(HaloPlan, Topology),
+    labels: &[Option<u32>],
+) -> Vec<Matrix> {
+    let block = |sources: usize, edges: &laconic_graph::edges::Edges<u32>| {
+        let offsets = edges.offsets.iter().map(|&offset| offset as usize).collect();
+        Block::new(sources, offsets, edges.sources.clone(), laconic_nn::EdgeData::default())
+    };
+    let own = block(part.rows(), &topology.own);
+    let halo = block(topology.halo_ids.len(), &topology.halo);
+    let labels: Vec<Option<u32>> = part.nodes.iter().map(|&node| labels[node as usize]).collect();
+    let mut heard = Heard::default();
+    let tell = |kind: &InputKind| {
+        let mut telling = Telling {
+            transport: &mut end,
+            tag: kind.tag(),
+            links,
+            own: &own,
+            halo: &halo,
+            labels: &labels,
+            classes: CLASSES,
+        };
+        (kind.tell)(&mut telling, &mut heard).expect("peers answer")
+    };
+    INPUTS.iter().map(tell).collect()
+}
+
+/// Both inputs of a node by their definition: over sets of neighbours, in double precision, of the whole graph.
+fn plain(dataset: &Dataset, labels: &[Option<u32>]) -> [Vec<Vec<f64>>; 2] {
+    let nodes = 0..dataset.graph.nodes();
+    let near = |node: usize| -> BTreeSet<usize> {
+        dataset.graph.in_neighbours(node).iter().map(|&other| other as usize).filter(|&other| other != node).collect()
+    };
+    let near: Vec<BTreeSet<usize>> = nodes.clone().map(near).collect();
+    let weight = |node: usize| f64::from(WEIGHTS[(near[node].len().max(1).ilog2() as usize).min(WEIGHTS.len() - 1)]);
+    let shares = |sums: Vec<f64>| -> Vec<f64> {
+        let mass = sums.iter().sum::<f64>() + f64::from(EPSILON);
+        sums.iter().map(|sum| sum / mass).collect()
+    };
+    // Classes around a node, as if one of its neighbours had none.
+    let around = |node: usize, without: Option<usize>| {
+        let mut sums = vec![0.0; CLASSES];
+        for &other in near[node].iter().filter(|&&other| Some(other) != without) {
+            if let Some(class) = labels[other] {
+                sums[class as usize] += weight(other);
+            }
+        }
+        shares(sums)
+    };
+    let second = |node: usize| {
+        let mut sums = vec![0.0; CLASSES];
+        for &other in &near[node] {
+            let theirs = around(other, Some(node));
+            sums.iter_mut().zip(theirs).for_each(|(sum, share)| *sum += weight(other) * share);
+        }
+        shares(sums)
+    };
+    let scaled = |shares: Vec<f64>| shares.iter().map(|share| share * (CLASSES as f64).sqrt()).collect();
+    [nodes.clone().map(|node| scaled(around(node, None))).collect(), nodes.map(|node| scaled(second(node))).collect()]
+}
+
+fn furthest(found: &[Vec<f32>], expected: &[Vec<f64>]) -> f64 {
+    let values = found.iter().zip(expected).flat_map(|(found, expected)| found.iter().zip(expected));
+    values.map(|(found, expected)| (f64::from(*found) - expected).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn labels_are_the_shares_of_classes_around_a_node_the_same_bits_for_any_number_of_workers() {
+    for seed in 0..4 {
+        let dataset = graph(seed);
+        let labels = classes(&dataset);
+        let one = told(&dataset, &labels, 1);
+        let [expected, _] = plain(&dataset, &labels);
+        assert!(furthest(&one[0], &expected) < 1e-5, "{}", furthest(&one[0], &expected));
+        for workers in [2, 3, 5] {
+            assert_eq!(told(&dataset, &labels, workers)[0], one[0], "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn codewords_lose_what_a_byte_rounds_where_each_row_has_a_word_and_nothing_on_one_worker() {
+    for seed in 0..4 {
+        let dataset = graph(seed);
+        let labels = classes(&dataset);
+        let [_, expected] = plain(&dataset, &labels);
+        let one = furthest(&told(&dataset, &labels, 1)[1], &expected);
+        assert!(one < 1e-5, "{one}");
+        // No peer gets more rows here than there are words. A root is off by 1/510, a share by twice that.
+        let many = furthest(&told(&dataset, &labels, 3)[1], &expected);
+        assert!(many > 0.0 && many < 0.01 * (CLASSES as f64).sqrt(), "{many}");
+    }
+}
+
+#[test]
+fn nobodys_own_label_comes_back_to_it() {
+    let dataset = graph(7);
+    let labels = classes(&dataset);
+    for workers in [1, 4] {
+        let before = told(&dataset, &labels, workers);
+        for node in (0..labels.len()).filter(|&node| labels[node].is_some()).take(12) {
+            let mut others = labels.clone();
+            others[node] = labels[node].map(|class| (class + 1) % CLASSES as u32);
+            let after = told(&dataset, &others, workers);
+            assert_eq!(before[0][node], after[0][node], "labels of node {node}");
+            let moved = before[1][node].iter().zip(&after[1][node]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(moved < 1e-5, "codewords of node {node} moved by {moved}");
+            assert_ne!(before[0], after[0], "somebody else sees it");
+        }
+    }
+}

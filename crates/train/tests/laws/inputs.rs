@@ -1,0 +1,84 @@
+//! Models that read what owners tell once: bytes as predicted, one worker as many where nothing is lost, refusals with
+//! a reason, and nothing without leave.
+
+use laconic_graph::dataset::Split;
+use laconic_train::TrainError;
+use laconic_train::record::weights;
+use laconic_train::run::Options;
+
+use crate::defects_of_retexo::{accuracy, logits};
+use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, try_run, weighted};
+use crate::ledger_is_prediction::assert_predicted;
+use crate::methods::SCHEDULES;
+use crate::one_is_many::compare;
+
+const LABELS: [&str; 2] = [r#"model.inputs=["features","labels"]"#, r#"policy.allow=["labels"]"#];
+const CODEWORDS: [&str; 2] = [r#"model.inputs=["features","labels","codewords"]"#, r#"policy.allow=["labels"]"#];
+
+#[test]
+fn what_is_told_once_takes_the_bytes_that_were_predicted() {
+    let dataset = graph(150, 3);
+    for (number, schedule) in SCHEDULES.iter().enumerate() {
+        let arch = ["model.arch=gcn", "model.arch=sage", "model.arch=mlp", "model.arch=gat"][number % 4];
+        for inputs in [&LABELS, &CODEWORDS] {
+            assert_predicted(&dataset, &[*schedule, inputs, &[arch]].concat(), 3);
+        }
+    }
+    let alone = [r#"model.inputs=["labels"]"#, r#"policy.allow=["training_labels"]"#, "model.arch=mlp"];
+    assert_predicted(&dataset, &alone, 4);
+    assert_predicted(&dataset, &[&CODEWORDS[..], &["train.sync_every=4", "model.arch=mlp"]].concat(), 4);
+}
+
+#[test]
+fn a_model_that_reads_labels_on_many_workers_is_the_one_on_one() {
+    for dataset in [graph(180, 4), weighted(180, 4)] {
+        for keys in [["model.arch=gcn", "schedule.kind=synchronous"], ["model.arch=sage", "schedule.kind=lazy"]] {
+            compare(&dataset, &[&LABELS[..], &keys].concat(), &[2, 4]);
+        }
+    }
+}
+
+#[test]
+fn labels_are_told_with_leave_alone() {
+    let dataset = graph(60, 3);
+    let refused = try_run(&config(&LABELS[..1]), &dataset, 2, Options::default()).err().expect("nobody has allowed it");
+    assert!(matches!(refused, TrainError::NotAllowed { .. }) && refused.exit_code() == 7, "{refused}");
+    assert!(refused.to_string().contains(r#"policy.allow = ["labels"]"#), "{refused}");
+    let denied = [&LABELS[..], &[r#"policy.deny=["training_labels"]"#]].concat();
+    let refused = try_run(&config(&denied), &dataset, 2, Options::default()).err().expect("it is denied, too");
+    assert_eq!(refused.exit_code(), 7, "{refused}");
+}
+
+#[test]
+fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
+    let dataset = graph(60, 3);
+    for (keys, words) in [
+        (&[r#"model.inputs=["labels","labels"]"#] as &[&str], "stands there twice"),
+        (&[r#"model.inputs=["features","codewords"]"#], "is made from \"labels\""),
+        (&["model.inputs=[]"], "expected one of features, labels, codewords"),
+        (&[r#"model.inputs=["features","lables"]"#], "did you mean \"labels\""),
+        (&["schedule.kind=averaging"], "meet nobody"),
+        (&["data.inductive=true"], "data.inductive"),
+        (&["messages.selection=none", "messages.evaluation=none"], "takes out"),
+        (&["task.kind=link_prediction"], "learns none"),
+    ] {
+        let keys = [&LABELS[..], keys].concat();
+        let error = try_run(&config(&keys), &dataset, 2, Options::default()).err().expect("refused").to_string();
+        assert!(error.contains(words), "{keys:?}: {error}");
+    }
+    let error = try_run(&config(&LABELS), &multi_label(60, 3), 2, Options::default()).err().expect("refused");
+    assert!(error.to_string().contains("several classes"), "{error}");
+}
+
+#[test]
+fn a_trained_model_reads_the_same_when_it_predicts() {
+    let dataset = graph(150, 3);
+    for keys in [&["model.arch=mlp"] as &[&str], &["model.arch=gcn", "schedule.kind=lazy"]] {
+        let config = config(&[&CODEWORDS[..], keys].concat());
+        let (folder, out) = (folder(), "run");
+        let outcomes = try_run(&config, &dataset, 3, into_folder(&folder.path().join(out))).expect("a run");
+        let weights = weights::read(&folder.path().join(out).join(weights::FILE)).expect("a model").weights;
+        let found = accuracy(&dataset, &logits(&config, parts(&config, &dataset, 3), &weights), Split::TEST).0;
+        assert_eq!(Some(found), outcomes[0].trained.scores.test["accuracy"], "{keys:?}");
+    }
+}
