@@ -38,7 +38,8 @@ fn assert_counted(parts: &[Part]) {
     let counts = counting.finish();
     let (plain, looped) = (plan_all(parts, false).unwrap(), plan_all(parts, true).unwrap());
     for (part, ((plan, topology), (_, looped))) in parts.iter().zip(plain.iter().zip(&looped)) {
-        let found = &counts[&part.index];
+        let (found, asked) = (&counts[&part.index], needed(part));
+        assert_eq!(found.asked_bytes, encode_ids(&asked).len() as u64);
         assert_eq!(count_needed(part), (plan.halo_rows(), topology.halo.edges()));
         let edges = [topology.own.edges(), topology.halo.edges()].map(|edges| edges as u64);
         assert_eq!([found.own_edges, found.halo_edges], edges);
@@ -47,8 +48,8 @@ fn assert_counted(parts: &[Part]) {
             let needs = found.needs.get(&(peer as u32)).copied().unwrap_or_default();
             assert_eq!(needs.rows, link.receive.len() as u64);
             let rows = &plain[peer].0.links[part.index as usize].send;
-            let ids: Vec<u64> = rows.iter().map(|&row| parts[peer].nodes[row as usize]).collect();
-            assert_eq!(needs.bytes, encode_ids(&ids).len() as u64);
+            let places = rows.iter().map(|&row| asked.binary_search(&parts[peer].nodes[row as usize]).unwrap() as u64);
+            assert_eq!(needs.bytes, encode_ids(&places.collect::<Vec<u64>>()).len() as u64);
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::dataset::{Features, Ids, Labels, Split};
 use crate::edges::Edges;
-use crate::part::{GlobalCounts, Needs, Part, PartCounts};
+use crate::part::{GlobalCounts, Part, PartCounts};
 use crate::partition::PartQuality;
+use crate::plan::{Listed, needs};
 
 use super::deal::Dealt;
 use crate::error::Result;
@@ -94,35 +95,17 @@ pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, PartQuality
         while bits != 0 {
             let id = (place * 64) as u64 + u64::from(bits.trailing_zeros());
             bits &= bits - 1;
+            of_owner.entry(assignment[id as usize]).or_default().add(all.rows());
             all.add(id);
-            of_owner.entry(assignment[id as usize]).or_default().add(id);
         }
     }
-    counts.asked_bytes = all.bytes;
-    counts.needs =
-        of_owner.into_iter().map(|(owner, ids)| (owner, Needs { rows: ids.rows, bytes: ids.bytes })).collect();
+    counts.asked_bytes = all.bytes();
+    counts.needs = needs(of_owner);
     let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
     let labelled = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
     counts.labelled = [Split::TRAIN, Split::VAL, Split::TEST].map(labelled);
     counts.feature_values = (part.features.columns() * part.rows()) as u64;
     let train = part.roles.iter().filter(|&&role| role & Split::TRAIN != 0).count() as u64;
-    let figures = [part.rows() as u64, part.edges.edges() as u64, train, all.rows];
+    let figures = [part.rows() as u64, part.edges.edges() as u64, train, all.rows()];
     (counts, PartQuality::new(figures, (part.features.columns(), 4)))
-}
-
-/// How long [`crate::plan::encode_ids`] makes a list of ascending ids.
-#[derive(Default)]
-struct Listed {
-    rows: u64,
-    bytes: u64,
-    last: u64,
-}
-
-impl Listed {
-    fn add(&mut self, id: u64) {
-        let step = if self.rows == 0 { id } else { id - self.last };
-        self.bytes += u64::from((u64::BITS - step.leading_zeros()).max(1).div_ceil(7));
-        self.rows += 1;
-        self.last = id;
-    }
 }

@@ -30,6 +30,6 @@ pub struct PartCounts {
 pub struct Needs {
     /// How many nodes.
     pub rows: u64,
-    /// Bytes of their ids, as the owner answers.
+    /// Bytes of their places among all needed ids, as the owner answers.
     pub bytes: u64,
 }

@@ -6,10 +6,10 @@ use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
 use crate::plan::halo::needed_by_edges;
-use crate::plan::{decode_ids, encode_ids};
+use crate::plan::{Listed, decode_ids, encode_ids};
 
-/// Counts parts that are seen one after the other. Keeps a byte or two for each id that a part needs of others, and
-/// the owner of each node.
+/// Counts parts that are seen one after the other. Keeps the coded ids that each part needs of others, and the owner
+/// of each node.
 #[derive(Default)]
 pub struct Counting {
     counts: BTreeMap<u32, PartCounts>,
@@ -32,22 +32,24 @@ impl Counting {
     pub fn finish(mut self) -> BTreeMap<u32, PartCounts> {
         self.owners.sort_unstable();
         for (part, coded) in &self.needed {
-            let mut of_owner = BTreeMap::<u32, Vec<u64>>::new();
-            for id in decode_ids(coded, coded.len()).unwrap_or_default() {
+            let mut of_owner = BTreeMap::<u32, Listed>::new();
+            for (place, id) in (0..).zip(decode_ids(coded, usize::MAX).unwrap_or_default()) {
                 match self.owners.binary_search_by_key(&id, |(id, _)| *id) {
-                    Ok(at) => of_owner.entry(self.owners[at].1).or_default().push(id),
+                    Ok(at) => of_owner.entry(self.owners[at].1).or_default().add(place),
                     Err(_) => return BTreeMap::new(),
                 }
             }
-            let needs = of_owner
-                .into_iter()
-                .map(|(owner, ids)| (owner, Needs { rows: ids.len() as u64, bytes: encode_ids(&ids).len() as u64 }));
             if let Some(counts) = self.counts.get_mut(part) {
-                counts.needs = needs.collect();
+                counts.needs = needs(of_owner);
             }
         }
         self.counts
     }
+}
+
+/// What is needed of each owner, whose answer lists these places.
+pub(crate) fn needs(of_owner: BTreeMap<u32, Listed>) -> BTreeMap<u32, Needs> {
+    of_owner.into_iter().map(|(owner, places)| (owner, Needs { rows: places.rows(), bytes: places.bytes() })).collect()
 }
 
 /// What there is to count of one part, but for who has what it needs; and the ids of that, coded.
@@ -76,7 +78,7 @@ fn count(part: &Part) -> (PartCounts, Vec<u8>) {
 /// If a number is another; the text names it.
 pub fn check_counts(part: &Part, said: &PartCounts) -> Result<()> {
     let (found, coded) = count(part);
-    let ids = decode_ids(&coded, coded.len()).map_or(0, |ids| ids.len() as u64);
+    let ids = decode_ids(&coded, usize::MAX).map_or(0, |ids| ids.len() as u64);
     let numbers = [
         ("own_edges", said.own_edges, found.own_edges),
         ("loops", said.loops, found.loops),

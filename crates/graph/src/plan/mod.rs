@@ -3,8 +3,10 @@
 //! A part names the sources of its edges by global id and does not know who owns them. Four steps find out, with any
 //! transport between them (or none: [`plan_all`] does them in memory):
 //!
-//! 1. each part computes the ids it [`needed`] and sends them to every peer ([`encode_ids`], about one byte an id);
-//! 2. each peer answers with those among them that it owns ([`owned_of`]), and remembers its answer;
+//! 1. each part computes the ids it [`needed`] and sends them to every peer ([`encode_ids`]: one byte an id, or a bit
+//!    a node of the graph where that is less);
+//! 2. each peer answers which of them it owns ([`owned_of`]), by their places in the question ([`places_in`]), and
+//!    remembers its answer;
 //! 3. each part finds one owner for each id in the answers ([`resolve_owners`]), or fails and names an edge;
 //! 4. [`HaloPlan::build`] turns owners and remembered answers into the plan and the two blocks of the graph.
 //!
@@ -20,9 +22,10 @@ mod memory;
 mod sides;
 mod topology;
 
+pub(crate) use counts::needs;
 pub use counts::{Counting, check_counts};
 pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
-pub use ids::{decode_ids, encode_ids};
+pub use ids::{Listed, decode_ids, encode_ids, places_in};
 pub use index::IdIndex;
 pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;

@@ -2,7 +2,7 @@
 
 use laconic_graph::dataset::Split;
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
-use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed, plan_all, plan_training};
+use laconic_graph::plan::{HaloPlan, Link, Listed, Topology, count_needed, needed, places_in, plan_all, plan_training};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -73,20 +73,18 @@ pub struct TrainingShapes {
 
 impl TrainingShapes {
     /// The shapes of a part's training graph whose plan is known; `asked` are the ids that it asks for.
-    pub fn of(part: &Part, asked: &[u64], plan: &HaloPlan, topology: &Topology) -> TrainingShapes {
+    pub fn of(asked: &[u64], plan: &HaloPlan, topology: &Topology, answer_bytes: Vec<usize>) -> TrainingShapes {
         TrainingShapes {
             links: plan.links.iter().map(PeerRows::from).collect(),
-            questions: Some((
-                encode_ids(asked).len(),
-                plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
-            )),
+            questions: Some((length(asked), answer_bytes)),
             edges: [topology.own.edges(), topology.halo.edges()],
         }
     }
 
     /// No smaller than the shapes of any training graph of a part of these shapes.
     pub fn bound(shapes: &Shapes) -> TrainingShapes {
-        let questions = Some((shapes.asked_bytes, shapes.answer_bytes.clone()));
+        // Some of the ids, at places among fewer, take no more bytes, or one more: where the first takes another.
+        let questions = Some((shapes.asked_bytes + 1, shapes.answer_bytes.iter().map(|bytes| bytes + 1).collect()));
         TrainingShapes { links: shapes.links.clone(), questions, edges: shapes.edges }
     }
 
@@ -107,9 +105,27 @@ fn split_rows(part: &Part) -> [usize; 3] {
     [Split::TRAIN, Split::VAL, Split::TEST].map(count)
 }
 
-/// Bytes of the answer to the peer at the other end: the ids of the rows that it gets.
-fn answer_bytes(part: &Part, link: &Link) -> usize {
-    encode_ids(&link.send.iter().map(|&row| part.nodes[row as usize]).collect::<Vec<u64>>()).len()
+/// Bytes of a list of ids.
+fn length(ids: &[u64]) -> usize {
+    Listed::of(ids.iter().copied()).bytes() as usize
+}
+
+/// The ids that a part asks for whose edges are all known.
+fn asked(topology: &Topology) -> Vec<u64> {
+    let mut asked = topology.halo_ids.clone();
+    asked.sort_unstable();
+    asked
+}
+
+/// Per owner the bytes of its answer to a part that has asked for these ids: the places among them of those that come.
+fn answers_to(asked: &[u64], plan: &HaloPlan, topology: &Topology) -> Vec<usize> {
+    let ids = |link: &Link| &topology.halo_ids[link.receive.start as usize..link.receive.end as usize];
+    plan.links.iter().map(|link| Listed::of(places_in(asked, ids(link))).bytes() as usize).collect()
+}
+
+/// Of the answers to each part, those of one owner.
+fn answers_of(owner: usize, answers: &[Vec<usize>]) -> Vec<usize> {
+    answers.iter().map(|to| to[owner]).collect()
 }
 
 impl Shapes {
@@ -176,10 +192,12 @@ impl Shapes {
         let (asked, outline) = (needed(part), Shapes::outline(part, self_loops));
         let link = PeerRows { send: part.rows(), receive: asked.len() };
         let of = |peer| if peer == part.index as usize { PeerRows::default() } else { link };
+        // Wherever they stand among no more ids than there are nodes.
+        let answer = Listed::most(part.rows() as u64, part.global.nodes);
         Shapes {
             links: (0..part.parts as usize).map(of).collect(),
-            asked_bytes: encode_ids(&asked).len(),
-            answer_bytes: vec![encode_ids(&part.nodes).len(); part.parts as usize],
+            asked_bytes: length(&asked),
+            answer_bytes: vec![answer as usize; part.parts as usize],
             ..outline
         }
     }
@@ -191,7 +209,7 @@ impl Shapes {
         if entries.len() != meta.parts as usize {
             return None;
         }
-        let nothing = Needs { rows: 0, bytes: encode_ids(&[]).len() as u64 };
+        let nothing = Needs { rows: 0, bytes: Listed::default().bytes() };
         let needs = |of: usize, owner: usize| entries[of].1.needs.get(&(owner as u32)).copied().unwrap_or(nothing);
         let all = 0..entries.len();
         let shapes = |(rank, (entry, counts)): (usize, &(&PartEntry, &PartCounts))| {
@@ -224,11 +242,15 @@ impl Shapes {
     /// If parts contradict each other.
     pub fn of_all(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
         let plans = plan_all(parts, plan.self_loops)?;
-        let of = |(part, (plan, topology)): (&Part, &(HaloPlan, Topology))| Shapes::of(part, plan, topology);
-        let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).map(of).collect();
+        let answers: Vec<_> = plans.iter().map(|(plan, of)| answers_to(&asked(of), plan, of)).collect();
+        let of = |(rank, (part, (plan, topology))): (usize, (&Part, &(HaloPlan, Topology)))| {
+            Shapes::of(part, plan, topology, answers_of(rank, &answers))
+        };
+        let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).enumerate().map(of).collect();
         let induced = if plan.inductive { plan_training(parts, plan.self_loops)? } else { Vec::new() };
-        for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
-            shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
+        let answers: Vec<_> = induced.iter().map(|(asked, plan, of)| answers_to(asked, plan, of)).collect();
+        for (rank, (shapes, (asked, plan, topology))) in shapes.iter_mut().zip(&induced).enumerate() {
+            shapes.training = Some(TrainingShapes::of(asked, plan, topology, answers_of(rank, &answers)));
         }
         for (index, (shapes, whole)) in shapes.iter_mut().zip(&plans).enumerate() {
             let whole = (&whole.0, &whole.1);
@@ -243,16 +265,14 @@ impl Shapes {
         Ok(shapes)
     }
 
-    /// The shapes of a part whose plan is known.
-    pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology) -> Shapes {
-        let mut asked = topology.halo_ids.clone();
-        asked.sort_unstable();
+    /// The shapes of a part whose plan is known, and what it answers each peer.
+    pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology, answer_bytes: Vec<usize>) -> Shapes {
         Shapes {
             rank: part.index,
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
-            asked_bytes: encode_ids(&asked).len(),
-            answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
+            asked_bytes: length(&asked(topology)),
+            answer_bytes,
             split_rows: split_rows(part),
             given_pairs: [0; 2],
             edges: [topology.own.edges(), topology.halo.edges()],

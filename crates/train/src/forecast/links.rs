@@ -2,6 +2,7 @@
 //! these are bounds: everything that a draw could need.
 
 use laconic_graph::links::TRIES;
+use laconic_graph::plan::Listed;
 use laconic_nn::metric::Metric;
 use laconic_wire::{Content, Direction, Rank, Tag, collectives};
 
@@ -79,12 +80,13 @@ impl<'a> Bounds<'a> {
     /// Questions to every peer, and answers.
     fn ask(&self, foreign: u64, steps: [Step; 2], round: u32, book: &mut Book<'_>) {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
-        let counts = [foreign, self.shapes.rows as u64];
+        let nodes = self.links.nodes;
+        // Answers are places among ids, of which there are no more than nodes, whatever ids are like.
+        let bytes = [ids_bytes(foreign, nodes), Listed::most(self.shapes.rows as u64, nodes) as usize];
         let evaluates = steps[0].tag(round).evaluates();
         book.note(What::Ends { evaluates }, self.shapes.rows, |ledger| {
-            for (step, count) in steps.into_iter().zip(counts) {
-                let bytes = vec![ids_bytes(count, self.links.nodes); workers];
-                collectives::forecast_all_to_all(ledger, step.tag(round), rank, &bytes);
+            for (step, bytes) in steps.into_iter().zip(bytes) {
+                collectives::forecast_all_to_all(ledger, step.tag(round), rank, &vec![bytes; workers]);
             }
         });
     }

@@ -36,7 +36,7 @@ impl Ends {
         wanted.sort_unstable();
         wanted.dedup();
         let mine = |asked: &[u64]| asked.iter().copied().filter(|&id| own.row(id).is_some()).collect();
-        let Known { asked_by, owned_by } = ask(&mut worker.transport, steps, round, wanted, mine)?;
+        let Known { asked_by, owned_by, .. } = ask(&mut worker.transport, steps, round, wanted, mine)?;
         let own_rows = worker.local.ids.len();
         let mut all: Vec<(u64, u32)> = worker.local.ids.iter().copied().zip(0..).collect();
         let (mut links, mut end) = (Vec::with_capacity(owned_by.len()), 0);
@@ -56,9 +56,6 @@ impl Ends {
         let index = IdIndex::new(&ids);
         if let Some(&missing) = wanted.iter().find(|&&id| index.row(id).is_none()) {
             return Err(owned_by_nobody(missing));
-        }
-        if end as usize > wanted.len() {
-            return Err(owned_unasked());
         }
         let seed = worker.plan.config.train.seed;
         let coders = Coders::new(&worker.plan.messages, seed);
@@ -108,13 +105,8 @@ pub fn owners(worker: &mut Worker, wanted: &[u64], round: u32) -> Result<Vec<Vec
     }
     match wanted.iter().find(|id| found.binary_search(id).is_err()) {
         Some(&missing) => Err(owned_by_nobody(missing)),
-        None if found.len() > wanted.len() => Err(owned_unasked()),
         None => Ok(owned_by),
     }
-}
-
-fn owned_unasked() -> TrainError {
-    TrainError::config("a worker has nodes that nobody asked for")
 }
 
 fn owned_by_two(id: u64) -> TrainError {
@@ -142,7 +134,7 @@ pub fn evaluated(layer: u16, round: u32) -> Tag {
 }
 
 /// No smaller than the bytes of a list of so many of `nodes` ids: a byte each, and one more for each distance of 128 or
-/// more, of which there are not many below the largest id.
+/// more, of which there are not many below the largest id; and the byte of the form.
 pub fn ids_bytes(count: u64, nodes: u64) -> usize {
-    (count + nodes / 127 + 9) as usize
+    (count + nodes / 127 + 10) as usize
 }

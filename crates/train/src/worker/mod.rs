@@ -242,8 +242,7 @@ impl Worker {
         if !plan.counts_left_out() {
             part.left_out.clear();
         }
-        let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
-        let mut shapes = Shapes::of(&part, &links, &topology);
+        let (links, topology, mut shapes) = discover(&mut transport, &part, plan.self_loops)?;
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::of(&plan, &part.global);
         let (((links, topology), seen), within) = in_places(&plan, &mut part, (links, topology), seen);

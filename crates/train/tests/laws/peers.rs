@@ -98,6 +98,12 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
         }
         Ok(())
     };
+    let beyond: Change = |frame| {
+        if is_step(frame, 1) {
+            frame.payload_mut().splice(HEADER_BYTES.., [0, 60]);
+        }
+        Ok(())
+    };
     let report: Change = |frame| {
         if (frame.tag().kind(), frame.tag().step) == (Kind::Control, 5) {
             frame.payload_mut().pop();
@@ -108,6 +114,7 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
         (digests, "digests of another size came"),
         (questions, "ids of another form"),
         (answers, "ids of another form"),
+        (beyond, "a place beyond the "),
         (report, "a report of another shape came"),
     ] {
         let error = run_changed(&config, &dataset, None, change).swap_remove(0).err().expect(words);
