@@ -194,3 +194,18 @@ fn an_export_says_what_classes_and_features_are_called_and_how_features_were_mad
     let means = about["about"]["scale"]["standardised"]["means"].as_array().expect("means");
     assert_eq!(means.len(), dataset.features.columns());
 }
+
+#[test]
+fn a_model_that_reads_what_owners_tell_needs_leave_predicts_and_is_not_exported() {
+    let (place, _) = place();
+    let keys = r#"--set model.inputs=["features","labels","codewords"] --set model.arch=mlp"#;
+    let refused = place.run(&format!("train run.toml --out run {keys}"));
+    assert_eq!(refused.code, 7, "{}", refused.err);
+    assert!(refused.err.contains("policy.allow") && !place.path("run").exists(), "{}", refused.err);
+    place.json(&format!(r#"train run.toml --out run {keys} --set policy.allow=["labels"]"#));
+    let done = place.run("predict run --out predictions.csv");
+    assert_eq!(done.code, 0, "{}", done.err);
+    let done = place.run("export run --to pyg");
+    assert_eq!(done.code, 2, "{}", done.err);
+    assert!(done.err.contains(r#"model.inputs has "labels""#), "{}", done.err);
+}

@@ -305,12 +305,16 @@ impl Plan {
             );
         }
         let crosses_often = |stage: &Stage| stage.reads_neighbours() && !stage.keeps_all_it_reads();
-        let rounds_by_chance = |stage: &Stage| messages.coding(stage.input_tag(0)).kind.draws && crosses_often(stage);
+        let by_chance = |stage: &Stage| {
+            let kind = messages.coding(stage.input_tag(0)).kind;
+            kind.draws || kind.mixes
+        };
+        let rounds_by_chance = |stage: &Stage| by_chance(stage) && crosses_often(stage);
         let fetches = batching.kind.draws && self.frozen == Scope::Whole && self.asks_others();
         if fetches && batching.cache > 0 && self.stages.iter().any(rounds_by_chance) {
             let why = "a row that is kept would have been rounded otherwise in another round, and a resumed run does \
                 not end with the same bits; batch.cache = \"0\" keeps none";
-            return refuse("a codec that rounds at random, and batch.cache,", why);
+            return refuse("a codec that rounds at random or by the rows beside, and batch.cache,", why);
         }
         if messages.budget.is_some() || messages.follow(Clock::Bytes) {
             return refuse("messages.budget, and a clock of bytes,", "what batches fetch is only bounded beforehand");

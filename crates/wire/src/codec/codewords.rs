@@ -42,6 +42,7 @@ impl Codewords {
             }
             Ok(Box::new(Codewords { pieces: pieces as usize }))
         },
+        mixes: true,
         ..CodecKind::PLAIN
     };
 

@@ -51,6 +51,8 @@ pub struct CodecKind {
     pub lossless: bool,
     /// Whether what arrives depends on chance, that is on the message's key.
     pub draws: bool,
+    /// Whether what arrives of a row depends on the rows beside it in its message.
+    pub mixes: bool,
     /// Whether a message depends on those before it: it uses the [`Memory`](super::Memory).
     pub remembers: bool,
     /// Whether a payload may be smaller than [`Codec::bytes`] says.
@@ -77,6 +79,7 @@ impl CodecKind {
         wraps: false,
         lossless: false,
         draws: false,
+        mixes: false,
         remembers: false,
         varies: false,
         leaves_out: false,
@@ -177,7 +180,7 @@ impl CodecRegistry {
     }
 
     /// What is known of a codec of this name with these options and of all that is inside it: it reads what any of them
-    /// reads, draws, remembers, varies, leaves out or prepares if one does, and is lossless if all are. Number and
+    /// reads, draws, mixes, remembers, varies, leaves out or prepares if one does, and is lossless if all are. Number and
     /// options are its own.
     ///
     /// # Errors
@@ -194,6 +197,7 @@ impl CodecRegistry {
             reads: Reads { ratio: outer.reads.ratio || inner.reads.ratio, bits: outer.reads.bits || inner.reads.bits },
             lossless: outer.lossless && inner.lossless,
             draws: outer.draws || inner.draws,
+            mixes: outer.mixes || inner.mixes,
             remembers: outer.remembers || inner.remembers,
             varies: outer.varies || inner.varies,
             leaves_out: outer.leaves_out || inner.leaves_out,

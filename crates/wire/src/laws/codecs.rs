@@ -37,8 +37,8 @@ const LEVELS: [(f64, &[u8]); 13] = [
 /// - A value that is not finite is refused by its row and column, and the payload is as before.
 /// - A payload of another size is an error, and no payload makes it panic.
 /// - Decoding sets or adds, only in the rows named, and one is the other's sum.
-/// - What its kind says is true: what it reads of a level, whether it draws, remembers, varies, prepares or loses
-///   anything.
+/// - What its kind says is true: what it reads of a level, whether it draws, mixes, remembers, varies, prepares or
+///   loses anything.
 /// - One that says that it is `half` has the payloads of rows that are stored as bfloat16.
 ///
 /// # Panics
@@ -66,6 +66,9 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
             }
             if described.lossless {
                 case.every_bit_arrives();
+            }
+            if !described.draws && !described.mixes && !described.remembers {
+                case.rows_arrive_as_if_each_were_alone();
             }
             case.what_the_kind_does_not_read_changes_nothing();
             if described.prepares {
@@ -359,6 +362,23 @@ impl Case<'_> {
         let payload = self.encode(&mut *codec, &KEY, RowsRef { data: &data, columns: 8, rows: RowSet::Range(0..7) });
         let back = self.arrived(&mut *codec, &payload, 7, 8);
         assert!(back.iter().map(|v| v.to_bits()).eq(data.iter().map(|v| v.to_bits())), "{self}: loses something");
+    }
+
+    fn rows_arrive_as_if_each_were_alone(&self) {
+        if self.widths.len() > 1 {
+            // Then a row's place says its bits.
+            return;
+        }
+        let (mut codec, data) = ((self.build)(), matrix(40, 9));
+        let rows = |rows| RowsRef { data: &data, columns: 9, rows: RowSet::Range(rows) };
+        let payload = self.encode(&mut *codec, &KEY, rows(0..40));
+        let together = self.arrived(&mut *codec, &payload, 40, 9);
+        for (row, together) in together.chunks(9).enumerate() {
+            let payload = self.encode(&mut *codec, &KEY, rows(row..row + 1));
+            let alone = self.arrived(&mut *codec, &payload, 1, 9);
+            let same = alone.iter().map(|v| v.to_bits()).eq(together.iter().map(|v| v.to_bits()));
+            assert!(same, "{self}: row {row} depends on those beside it, and its kind mixes nothing");
+        }
     }
 
     fn stored_halves_travel_as_they_are(&self) {

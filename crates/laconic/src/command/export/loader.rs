@@ -108,6 +108,10 @@ impl Loader<'_> {
     /// # Errors
     /// If its layers have no form there.
     pub fn new<'a>(plan: &'a Plan, card: &'a Card, target: Target) -> Result<Loader<'a>, String> {
+        if let Some(told) = plan.inputs.told.first() {
+            let what = "is made from labels around each node, and load.py makes no inputs; laconic predict does";
+            return Err(format!("model.inputs has {:?}, which {what}", told.name));
+        }
         if plan.layer.is_relational && (target != Target::Pyg || card.weighted) {
             let where_to = "has a form in PyTorch Geometric alone (--to pyg), whose layer reads no weights of edges";
             return Err(format!("model.arch = {:?} {where_to}", plan.layer.name));
