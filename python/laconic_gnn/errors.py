@@ -60,7 +60,7 @@ class DivergedError(LaconicError):
 
 
 class PolicyError(LaconicError):
-    """Something was to be sent that ``policy.deny`` keeps back; it was not sent."""
+    """Something was to be sent that ``policy.deny`` keeps back, or ``policy.allow`` does not allow; it was not sent."""
 
 
 class LaconicWarning(UserWarning):

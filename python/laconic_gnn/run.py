@@ -381,7 +381,8 @@ def _in_this_process(
     from .progress import Progress
 
     notes: list[str] = []
-    shown = Progress(progress)
+    # Of the processes of MPI one shows it.
+    shown = Progress(progress if _program.rank() == 0 else False)
 
     def watch(kind: str, text: str) -> bool:
         if kind == "warning":

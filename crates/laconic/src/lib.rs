@@ -73,7 +73,7 @@ Exit codes:
   4    a worker did not answer, or failed
   5    a file of a run cannot be read or written
   6    training diverged
-  7    something was to be sent that policy.deny keeps back
+  7    something was to be sent that [policy] keeps back
   70   an error of this program
   130  stopped by the user; what trained has written a checkpoint, unless it was told twice";
 

@@ -52,6 +52,10 @@ fn a_plan_says_what_every_method_will_send_and_runs_nothing() {
         let of = |plan: &Value| plan["seconds_on_links"].as_array().expect("links").len();
         assert!(of(planned) >= of(&alone).min(9));
     }
+    let leaves = |method: usize| plan["methods"][method]["leaves"].to_string();
+    assert!(leaves(0).contains("hidden_rows") && leaves(0).contains("gradients_of_rows"), "{}", leaves(0));
+    assert!(!leaves(1).contains("gradients_of_rows"), "rows are frozen: {}", leaves(1));
+    assert!(text.contains("leaves: lazy: features, hidden_rows"), "{text}");
     assert!(text.contains("wan-20mbit-80ms") && text.contains("≥") && text.contains("6 runs"), "{text}");
 }
 

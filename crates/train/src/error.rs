@@ -22,14 +22,14 @@ pub enum TrainError {
     #[error("policy.deny: {0}; no such frame was sent. `laconic plan` says what a run sends")]
     Denied(WireError),
     /// What a model is to read would be told without leave.
-    #[error("policy.allow: model.inputs has {input:?}, and nobody has allowed {content} to leave; {how}")]
+    #[error("policy: model.inputs has {input:?}, and this worker does not let {content} leave; {how}")]
     NotAllowed {
         /// The input.
         input: &'static str,
         /// What its messages hold.
         content: Content,
-        /// What allows it.
-        how: String,
+        /// What keeps it back, or would allow it.
+        how: &'static str,
     },
     /// Another worker was not there in time when the run was to start.
     #[error("network: {source}; the run had not started: {stage} (transport.start_deadline_s)")]

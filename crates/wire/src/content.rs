@@ -51,7 +51,7 @@ pub enum Content {
     /// Classes of nodes that are learned from.
     TrainingLabels = 20,
     /// Which of a few rows stands for what is counted from labels of a node's neighbours.
-    Codewords = 21,
+    LabelCodewords = 21,
 }
 
 /// What a frame is for.
@@ -167,7 +167,7 @@ impl Content {
         Content::Agreement,
         Content::Refusal,
         Content::TrainingLabels,
-        Content::Codewords,
+        Content::LabelCodewords,
     ];
 
     /// The name in files: `hidden_rows`.
@@ -194,7 +194,7 @@ impl Content {
             Content::Agreement => "agreement",
             Content::Refusal => "refusal",
             Content::TrainingLabels => "training_labels",
-            Content::Codewords => "codewords",
+            Content::LabelCodewords => "label_codewords",
         }
     }
 
@@ -208,7 +208,7 @@ impl Content {
             Content::Embeddings | Content::Figures | Content::ScoreBins | Content::LabelledScores if evaluates => {
                 Kind::Evaluation
             }
-            Content::Features | Content::TrainingLabels | Content::Codewords => Kind::Features,
+            Content::Features | Content::TrainingLabels | Content::LabelCodewords => Kind::Features,
             Content::HiddenRows | Content::Scores | Content::LearnedColumns | Content::Embeddings => Kind::Activations,
             Content::Statistics if direction == Direction::Forward => Kind::Activations,
             Content::RowGradients | Content::Statistics => Kind::ActivationGradients,

@@ -28,7 +28,7 @@ pub struct DenyList {
 /// Names of several contents at once.
 const GROUPS: [(&str, &[Content]); 5] = [
     ("rows", &[Content::Features, Content::HiddenRows, Content::Scores, Content::LearnedColumns, Content::Embeddings]),
-    ("labels", &[Content::LabelledScores, Content::TrainingLabels, Content::Codewords]),
+    ("labels", &[Content::LabelledScores, Content::TrainingLabels, Content::LabelCodewords]),
     ("counts", &[Content::Figures, Content::ClassCounts, Content::ScoreBins, Content::PartFigures]),
     ("gradients", &[Content::RowGradients, Content::ParameterGradients]),
     ("edges", &[Content::Pairs, Content::Neighbours]),

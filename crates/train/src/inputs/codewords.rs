@@ -13,14 +13,14 @@ use laconic_wire::Content;
 use laconic_wire::codec::words_of;
 
 use super::labels::{Counts, EPSILON, as_column_values};
-use super::neighbours::{Neighbour, each_row};
 use super::{Heard, InputKind, Telling};
 use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "codewords",
-    content: Content::Codewords,
+    content: Content::LabelCodewords,
     from: &["labels"],
+    loses: true,
     columns: |classes| classes,
     payload,
     tell,
@@ -54,12 +54,11 @@ impl Shares {
 
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let classes = telling.classes;
-    let (own, halo, links) = (telling.own, telling.halo, telling.links);
+    let (neighbours, links) = (telling.neighbours, telling.links);
     let came = telling.exchange(payload, |peer, rows| {
         let theirs = &links.links[peer].receive;
-        let is_theirs = |row: usize| theirs.contains(&(row as u32));
-        let others = |neighbour| !matches!(neighbour, Neighbour::Halo(row) if is_theirs(row));
-        let counts = Counts::of(own, halo, heard, classes, others);
+        let is_theirs = |source| neighbours.halo(source).is_some_and(|row| theirs.contains(&(row as u32)));
+        let counts = Counts::of(neighbours, heard, classes, |source| !is_theirs(source));
         coded(&counts, rows, classes)
     })?;
     let mut of_halo = Shares { classes, shares: vec![0.0; links.halo_rows() * classes], masses: Vec::new() };
@@ -71,7 +70,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
             return Err(telling.malformed(peer, what));
         }
     }
-    let counts = Counts::of(own, halo, heard, classes, |_| true);
+    let counts = Counts::of(neighbours, heard, classes, |_| true);
     Ok(second_hop(telling, heard, &counts, &of_halo))
 }
 
@@ -112,8 +111,8 @@ fn decode(bytes: &[u8], start: usize, into: &mut Shares, rows: usize) -> std::re
     let mut masses = Vec::with_capacity(count);
     for word in book.chunks(word_bytes(classes)) {
         let mass = word[classes..].try_into().map(f32::from_le_bytes).unwrap_or(f32::NAN);
-        if !(mass > 0.0 && mass.is_finite()) {
-            return Err("expected what a codeword counts for, found no number above 0");
+        if !(EPSILON..=f32::MAX).contains(&mass) {
+            return Err("expected what a codeword counts for, found less than nothing does");
         }
         masses.push(mass);
     }
@@ -131,46 +130,50 @@ fn decode(bytes: &[u8], start: usize, into: &mut Shares, rows: usize) -> std::re
 
 /// Each own row's mean over its neighbours of what their other neighbours are.
 fn second_hop(telling: &Telling<'_>, heard: &Heard, counts: &Counts, of_halo: &Shares) -> Matrix {
-    let (own, halo, classes) = (telling.own, telling.halo, telling.classes);
-    // What halo rows have of own nodes: the edges back.
-    let mut known = Counts::nothing(of_halo.masses.len(), classes);
-    each_row(own, halo, |row, neighbours| {
-        let said = heard.own[row];
-        let Some(class) = said.class else { return };
-        for &neighbour in neighbours {
-            if let Neighbour::Halo(source) = neighbour {
-                known.values[source * classes + class as usize] += said.weight as f32;
-            }
-        }
-    });
-    let mut out = Matrix::zeros(own.destinations(), classes);
+    let (neighbours, classes) = (telling.neighbours, telling.classes);
+    let known = among_own(telling, heard, of_halo.masses.len());
+    let mut out = Matrix::zeros(neighbours.rows(), classes);
     let mut rest = vec![0.0; classes];
-    each_row(own, halo, |row, neighbours| {
-        let mine = heard.own[row];
-        let sums = &mut out.data_mut()[row * classes..][..classes];
-        for &neighbour in neighbours {
-            let mut mass = match neighbour {
-                Neighbour::Own(source) => {
+    for (row, sums) in out.data_mut().chunks_mut(classes.max(1)).enumerate() {
+        let mine = heard.said[row];
+        for &source in neighbours.of_row(row) {
+            let (mut mass, counts_mine) = match neighbours.halo(source) {
+                None => {
+                    let source = source as usize;
                     rest.copy_from_slice(counts.row(source));
-                    counts.mass(source) + EPSILON
+                    (counts.mass(source) + EPSILON, neighbours.has(source, row))
                 }
-                Neighbour::Halo(source) => {
+                Some(source) => {
                     let (mass, shares) = (of_halo.masses[source], of_halo.row(source));
                     let both = shares.iter().zip(known.row(source)).map(|(share, count)| share * mass + count);
                     rest.iter_mut().zip(both).for_each(|(rest, both)| *rest = both);
-                    mass + known.mass(source)
+                    // What is known of it is known by edges such as this one.
+                    (mass + known.mass(source), true)
                 }
             };
-            if let Some(class) = mine.class {
-                // Less, where its own edge leads one way.
-                let own = rest[class as usize].min(mine.weight as f32);
-                rest[class as usize] -= own;
-                mass -= own;
+            if let (Some(class), true) = (mine.class, counts_mine) {
+                rest[class as usize] -= mine.weight as f32;
+                mass -= mine.weight as f32;
             }
-            let weight = heard.of(neighbour).weight as f32 / mass;
-            sums.iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += weight * rest);
+            let weight = heard.said[source as usize].weight as f32 / mass;
+            sums.iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += weight * rest.max(0.0));
         }
         as_column_values(sums);
-    });
+    }
     out
+}
+
+/// How much each class counts for among the own nodes that each halo row has edges to, which stand for those that it
+/// has edges from.
+fn among_own(telling: &Telling<'_>, heard: &Heard, halo_rows: usize) -> Counts {
+    let (neighbours, classes) = (telling.neighbours, telling.classes);
+    let mut known = Counts::nothing(halo_rows, classes);
+    for row in 0..neighbours.rows() {
+        let said = heard.said[row];
+        let Some(class) = said.class else { continue };
+        for source in neighbours.of_row(row).iter().filter_map(|&source| neighbours.halo(source)) {
+            known.values[source * classes + class as usize] += said.weight as f32;
+        }
+    }
+    known
 }

@@ -3,15 +3,18 @@
 //!
 //! A neighbour counts for one over the root of its degree, as in label propagation with a symmetric normalisation. Its
 //! owner tells the power of two that its degree lies above, so that all workers count it alike, and counts are whole
-//! numbers: sums do not depend on who adds them up, and one worker has the columns of many, bit for bit.
+//! numbers: below 2^24 sums do not depend on who adds them up, and one worker has the columns of many, bit for bit.
+//!
+//! A layer that reads neighbours reads their columns, and in these is the node's own label: such a model sees its
+//! training labels, a little, and has to learn not to trust them. An `mlp` does not.
 //!
 //! What crosses for each boundary node is one number: its class, or that it does not train, and how much it counts for;
 //! packed, ⌈log₂(6 · (classes + 1))⌉ bits.
 
-use laconic_nn::{Block, Matrix};
+use laconic_nn::Matrix;
 use laconic_wire::Content;
 
-use super::neighbours::{Neighbour, each_row};
+use super::neighbours::Neighbours;
 use super::{Heard, InputKind, Telling};
 use crate::error::Result;
 
@@ -19,6 +22,7 @@ pub(super) const KIND: InputKind = InputKind {
     name: "labels",
     content: Content::TrainingLabels,
     from: &[],
+    loses: false,
     columns: |classes| classes,
     payload: |rows, classes| (rows * bits(classes)).div_ceil(8),
     tell,
@@ -57,7 +61,8 @@ fn bits(classes: usize) -> usize {
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let width = bits(classes);
-    let powers = powers(telling.own, telling.halo);
+    let neighbours = telling.neighbours;
+    let powers = powers(neighbours);
     let code = |row: usize| telling.labels[row].map_or(classes, |class| class as usize) * ways + powers[row];
     let coded: Vec<usize> = (0..powers.len()).map(code).collect();
     let came = telling.exchange(KIND.payload, |_, rows| pack(rows.iter().map(|&row| coded[row as usize]), width))?;
@@ -65,8 +70,8 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         let class = code / ways;
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
     };
-    heard.own = coded.into_iter().map(said).collect();
-    heard.halo = vec![Said::default(); telling.links.halo_rows()];
+    heard.said = coded.into_iter().map(said).collect();
+    heard.said.resize(neighbours.rows() + telling.links.halo_rows(), Said::default());
     let rank = telling.transport.rank();
     for peer in rank.others(came.len()) {
         let range = telling.links.links[peer.index()].receive.clone();
@@ -74,25 +79,20 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         let Some(codes) = codes.filter(|codes| codes.iter().all(|&code| code < (classes + 1) * ways)) else {
             return Err(telling.malformed(peer, "expected classes of nodes, found a number beyond them"));
         };
-        heard.halo[range.start as usize..range.end as usize]
-            .iter_mut()
-            .zip(codes)
-            .for_each(|(heard, code)| *heard = said(code));
+        let heard = &mut heard.said[neighbours.rows() + range.start as usize..][..range.len()];
+        heard.iter_mut().zip(codes).for_each(|(heard, code)| *heard = said(code));
     }
-    let mut counts = Counts::of(telling.own, telling.halo, heard, classes, |_| true);
-    for row in 0..counts.rows() {
+    let mut counts = Counts::of(neighbours, heard, classes, |_| true);
+    for row in 0..neighbours.rows() {
         as_column_values(counts.row_mut(row));
     }
-    Ok(Matrix::from_vec(counts.rows(), classes, counts.values))
+    Ok(Matrix::from_vec(neighbours.rows(), classes, counts.values))
 }
 
 /// Of each own row the power of two that its degree lies above, up to the last that is told apart.
-fn powers(own: &Block, halo: &Block) -> Vec<usize> {
-    let mut powers = Vec::with_capacity(own.destinations());
-    each_row(own, halo, |_, neighbours| {
-        powers.push((neighbours.len().max(1).ilog2() as usize).min(WEIGHTS.len() - 1));
-    });
-    powers
+fn powers(neighbours: &Neighbours) -> Vec<usize> {
+    let degree = |row: usize| neighbours.of_row(row).len().max(1);
+    (0..neighbours.rows()).map(|row| (degree(row).ilog2() as usize).min(WEIGHTS.len() - 1)).collect()
 }
 
 /// How much each class counts for among the neighbours of each own row.
@@ -109,21 +109,17 @@ impl Counts {
     }
 
     /// Those over neighbours that `counts`.
-    pub fn of(own: &Block, halo: &Block, heard: &Heard, classes: usize, counts: impl Fn(Neighbour) -> bool) -> Counts {
-        let mut found = Counts::nothing(own.destinations(), classes);
-        each_row(own, halo, |row, neighbours| {
-            for &neighbour in neighbours.iter().filter(|&&neighbour| counts(neighbour)) {
-                let said = heard.of(neighbour);
+    pub fn of(neighbours: &Neighbours, heard: &Heard, classes: usize, counts: impl Fn(u32) -> bool) -> Counts {
+        let mut found = Counts::nothing(neighbours.rows(), classes);
+        for row in 0..neighbours.rows() {
+            for &source in neighbours.of_row(row).iter().filter(|&&source| counts(source)) {
+                let said = heard.said[source as usize];
                 if let Some(class) = said.class {
                     found.values[row * classes + class as usize] += said.weight as f32;
                 }
             }
-        });
+        }
         found
-    }
-
-    pub fn rows(&self) -> usize {
-        self.values.len() / self.classes.max(1)
     }
 
     pub fn row(&self, row: usize) -> &[f32] {
@@ -137,16 +133,6 @@ impl Counts {
     /// What all classes count for together. Sums of whole numbers are exact in any order.
     pub fn mass(&self, row: usize) -> f32 {
         self.row(row).iter().sum()
-    }
-}
-
-impl Heard {
-    /// What is known of a row.
-    pub(super) fn of(&self, neighbour: Neighbour) -> Said {
-        match neighbour {
-            Neighbour::Own(row) => self.own[row],
-            Neighbour::Halo(row) => self.halo[row],
-        }
     }
 }
 

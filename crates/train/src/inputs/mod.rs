@@ -12,11 +12,13 @@ mod neighbours;
 mod tests;
 
 use laconic_graph::plan::HaloPlan;
+use laconic_nn::Matrix;
 use laconic_nn::registry::{Kind, Registry};
-use laconic_nn::{Block, Matrix};
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use crate::error::Result;
+
+pub use neighbours::Neighbours;
 
 /// The name of own features among a model's inputs.
 pub const FEATURES: &str = "features";
@@ -33,6 +35,8 @@ pub struct InputKind {
     pub content: Content,
     /// The inputs that it is made from, which come before it.
     pub from: &'static [&'static str],
+    /// Whether what peers tell has lost something, so that many workers have other columns than one.
+    pub loses: bool,
     /// How many columns it has for so many classes.
     pub columns: fn(usize) -> usize,
     /// Bytes that a peer gets which needs so many rows, of so many classes.
@@ -65,10 +69,8 @@ pub struct Telling<'a> {
     pub tag: Tag,
     /// Who needs which own rows, and where theirs are.
     pub links: &'a HaloPlan,
-    /// Own → own edges.
-    pub own: &'a Block,
-    /// Halo → own edges.
-    pub halo: &'a Block,
+    /// Who has edges from whom.
+    pub neighbours: &'a Neighbours,
     /// The class of each own row that is learned from; `None` for others.
     pub labels: &'a [Option<u32>],
     /// The number of classes.
@@ -78,10 +80,8 @@ pub struct Telling<'a> {
 /// What has been told so far, for inputs that are made from others.
 #[derive(Debug, Default)]
 pub struct Heard {
-    /// What counts of own rows at their neighbours.
-    own: Vec<labels::Said>,
-    /// The same of halo rows.
-    halo: Vec<labels::Said>,
+    /// What own rows, and behind them halo rows, count for at their neighbours.
+    said: Vec<labels::Said>,
 }
 
 impl Telling<'_> {

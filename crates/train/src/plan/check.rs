@@ -6,6 +6,7 @@ use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
 use super::cadence::ROUNDS_MAX;
+use super::inputs::ModelInputs;
 use super::links::LinkPlan;
 use super::members::Members;
 use super::trainers::TrainersPlan;
@@ -52,6 +53,7 @@ impl Members {
         self.task(config)?;
         self.batching(config)?;
         config.policy.list()?;
+        ModelInputs::of(self, config, [1, 1].into())?;
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;
         self.check_train(config)?;

@@ -7,6 +7,7 @@ use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
 use crate::inputs::{FEATURES, InputKind};
+use crate::schedule::Stage;
 
 /// `model.inputs`, with names looked up.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct ModelInputs {
     pub told: Vec<&'static InputKind>,
     /// The number of classes that is told of.
     pub classes: usize,
+    /// The number of feature columns, whether they are among the inputs or not.
+    pub feature_columns: usize,
 }
 
 impl ModelInputs {
@@ -25,10 +28,11 @@ impl ModelInputs {
     /// # Errors
     /// If a name is unknown or stands twice, an input comes before one that it is made from, the run has nobody who
     /// tells, or the policy does not allow it.
-    pub fn of(members: &Members, config: &Config, classes: usize) -> Result<ModelInputs> {
+    pub fn of(members: &Members, config: &Config, widths: Widths) -> Result<ModelInputs> {
         let refuse =
             |what: String| Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
-        let mut found = ModelInputs { classes, ..ModelInputs::default() };
+        let Widths { columns: feature_columns, classes, .. } = widths;
+        let mut found = ModelInputs { classes, feature_columns, ..ModelInputs::default() };
         let names: Vec<&str> = std::iter::once(FEATURES).chain(members.inputs.names()).collect();
         for name in &config.model.inputs {
             one_of("model.inputs", name, &names)?;
@@ -44,8 +48,13 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            if !config.policy.allows(kind.content)? {
-                let how = "policy.allow = [\"labels\"] does".to_owned();
+            let denied = config.policy.list()?.is_some_and(|list| list.denies(kind.content, kind.tag().purpose));
+            let how = match (denied, config.policy.allows(kind.content)?) {
+                (true, _) => Some("policy.deny has it"),
+                (false, false) => Some("policy.allow = [\"labels\"] would"),
+                (false, true) => None,
+            };
+            if let Some(how) = how {
                 return Err(TrainError::NotAllowed { input: kind.name, content: kind.content, how });
             }
             found.told.push(kind);
@@ -85,10 +94,18 @@ impl ModelInputs {
         })
     }
 
-    /// How many columns the first layer reads where so many are features.
-    pub fn columns(&self, features: usize) -> usize {
-        let told: usize = self.told.iter().map(|kind| (kind.columns)(self.classes)).sum();
-        told + if self.features { features } else { 0 }
+    /// How many columns the first layer reads.
+    pub fn columns(&self) -> usize {
+        self.told_columns() + if self.features { self.feature_columns } else { 0 }
+    }
+
+    fn told_columns(&self) -> usize {
+        self.told.iter().map(|kind| (kind.columns)(self.classes)).sum()
+    }
+
+    /// Whether many workers have other inputs than one would.
+    pub fn are_lossy(&self) -> bool {
+        self.told.iter().any(|kind| kind.loses)
     }
 }
 
@@ -96,7 +113,7 @@ impl Plan {
     /// The values of so many own rows that the first layer reads: of features those that are stored, and what is told
     /// beside them.
     pub fn input_values(&self, rows: usize, of_features: usize) -> usize {
-        rows * self.inputs.columns(0) + if self.inputs.features { of_features } else { 0 }
+        rows * self.inputs.told_columns() + if self.inputs.features { of_features } else { 0 }
     }
 
     /// Refuses data of which nothing can be told, or that have no features for a model that reads them.
@@ -114,8 +131,11 @@ impl Plan {
         Ok(())
     }
 
-    /// The widths of a model's inputs and outputs, where features have these.
-    pub(super) fn widths(inputs: &ModelInputs, widths: Widths) -> Widths {
-        Widths { columns: inputs.columns(widths.columns), ..widths }
+    /// Says so where layers read neighbours, in whose columns a node's own label is.
+    pub(super) fn labels_come_back(&self) -> Option<String> {
+        let told = self.inputs.told.first().filter(|_| self.stages.iter().any(Stage::reads_neighbours))?;
+        let what = "so each training node sees its own label through them, and figures of training nodes are better \
+            than those of others; model.arch = \"mlp\" reads own rows alone";
+        Some(format!("model.inputs has {:?}, and layers read the rows of neighbours: {what}", told.name))
     }
 }

@@ -101,6 +101,7 @@ impl Members {
         let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
         let mut config = self.parse(&text, overrides).map_err(|error| match error {
             TrainError::Config(what) if what.starts_with(SET) || what.starts_with(UNSET) => TrainError::Config(what),
+            error @ TrainError::NotAllowed { .. } => error,
             error => TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", "")),
         })?;
         if config.out.dir.as_os_str().is_empty() {

@@ -178,8 +178,8 @@ impl Plan {
         let (kind, mut widths): (_, Widths) = (members.layer(config)?, widths.into());
         let links = LinkPlan::of(members, config, widths.relations)?;
         widths.classes = links.as_ref().map_or(widths.classes, |_| config.model.hidden);
-        let inputs = ModelInputs::of(members, config, widths.classes)?;
-        let architecture = config.model.architecture(Plan::widths(&inputs, widths));
+        let inputs = ModelInputs::of(members, config, widths)?;
+        let architecture = config.model.architecture(Widths { columns: inputs.columns(), ..widths });
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
         check_end_to_end(config, &stages, architecture.jumping.is_some())?;
@@ -374,7 +374,7 @@ impl Plan {
     }
 
     /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out
-    /// or late, models averaged, or what a worker learns from is of its own nodes alone.
+    /// or late, models averaged, what owners tell is coded, or what a worker learns from is of its own nodes alone.
     pub fn is_lossy(&self) -> bool {
         let clusters = self.stages.iter().any(|stage| self.clusters(stage));
         let own_pairs = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Local);
@@ -384,6 +384,7 @@ impl Plan {
             || self.selection.is_some()
             || self.cadence.is_local()
             || self.messages.are_lossy()
+            || self.inputs.are_lossy()
     }
 
     /// Whether rows of any stage are used a round after they were sent.

@@ -36,6 +36,7 @@ impl Plan {
             .chain(self.one_relation())
             .chain(self.passed_over())
             .chain(self.leaks())
+            .chain(self.labels_come_back())
             .chain(self.unread.iter().cloned())
             .collect()
     }

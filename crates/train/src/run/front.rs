@@ -141,7 +141,7 @@ pub fn predict(run: &Run, data: impl Into<Data>) -> Result<Vec<Predictions>> {
     let (members, config) = (&run.plan.members, &run.plan.config);
     let source = data.into().source(members, config)?;
     let widths = Widths {
-        columns: run.plan.stages[0].first().facts().inputs,
+        columns: run.plan.inputs.feature_columns,
         classes: run.plan.stages[run.plan.stages.len() - 1].outputs(),
         relations: if run.plan.is_relational() { run.plan.relations } else { 0 },
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laconic_graph::dataset::{Ids, Labels};
+use laconic_graph::dataset::{Ids, Labels, Split};
 use laconic_graph::part::Part;
 use laconic_wire::{Metered, Transport, threads};
 
@@ -36,6 +36,15 @@ pub struct Predictions {
     pub scores: Option<Scores>,
 }
 
+/// Says so where a model reads what is told of labels, and nobody has any to tell.
+fn untold(plan: &Plan, parts: &[Part]) -> Option<String> {
+    let trains = |part: &Part, row: usize| part.roles.get(row).is_some_and(|roles| roles & Split::TRAIN != 0);
+    let tells = |part: &Part| (0..part.rows()).any(|row| trains(part, row) && part.labels.known(row) > 0);
+    let told = plan.inputs.told.first().filter(|_| !parts.iter().any(tells))?;
+    let what = "no node of these data is a labelled training node, so there is nothing in these columns";
+    Some(format!("the model reads {:?} (model.inputs): {what}", told.name))
+}
+
 /// A model about to be run over all parts, a thread a part.
 pub struct Prediction {
     plan: Plan,
@@ -63,7 +72,7 @@ impl Prediction {
         }
         let odd = plan.check_weights(&parts)?;
         let unread = parts.first().map_or_else(Vec::new, |part| plan.unread(&part.global));
-        let notes = unread.into_iter().chain(odd).collect();
+        let notes = unread.into_iter().chain(odd).chain(untold(&plan, &parts)).collect();
         for part in &mut parts {
             if part.global.columns != columns {
                 let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);

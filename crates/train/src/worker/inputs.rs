@@ -2,12 +2,12 @@
 
 use laconic_graph::dataset::Labels;
 use laconic_graph::plan::HaloPlan;
-use laconic_nn::{Matrix, Operand, Precision, SparseRows};
+use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::Transport;
 
 use super::local::Local;
 use crate::error::Result;
-use crate::inputs::{Heard, Telling};
+use crate::inputs::{Heard, Neighbours, Telling};
 use crate::plan::Plan;
 
 /// The rows that the first layer reads, from own features and what is told of this worker's rows.
@@ -24,19 +24,14 @@ pub(super) fn rows(
         return Ok(features);
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();
-    let mut heard = Heard::default();
-    let mut rows = match plan.inputs.features {
-        true => features,
-        false => Operand::Dense(Matrix::zeros(local.ids.len(), 0)),
-    };
+    let (neighbours, classes) = (Neighbours::of(&local.own, &local.halo), plan.inputs.classes);
+    let (mut heard, mut told) = (Heard::default(), Vec::new());
     for kind in &plan.inputs.told {
-        let (own, halo, classes) = (&local.own, &local.halo, plan.inputs.classes);
-        let tag = kind.tag();
-        let mut telling = Telling { transport, tag, links, own, halo, labels: &labels, classes };
-        let told = (kind.tell)(&mut telling, &mut heard)?;
-        rows = beside(rows, &told);
+        let (tag, labels, neighbours) = (kind.tag(), &labels, &neighbours);
+        told.push((kind.tell)(&mut Telling { transport, tag, links, neighbours, labels, classes }, &mut heard)?);
     }
-    Ok(rows)
+    let features = if plan.inputs.features { features } else { Operand::Dense(Matrix::zeros(local.ids.len(), 0)) };
+    Ok(beside(features, &told))
 }
 
 /// The class of an own row that is learned from.
@@ -47,24 +42,27 @@ fn learned_class(local: &Local, row: usize) -> Option<u32> {
     }
 }
 
-/// Rows with more columns behind theirs.
-fn beside(rows: Operand, more: &Matrix) -> Operand {
-    let columns = rows.view().columns() + more.columns();
+/// Rows with more columns behind theirs, in memory of their own.
+fn beside(rows: Operand, more: &[Matrix]) -> Operand {
+    let (count, of_rows) = (rows.view().rows(), rows.view().columns());
+    let columns = of_rows + more.iter().map(Matrix::columns).sum::<usize>();
     match rows {
         Operand::Dense(rows) => {
-            let rows = rows.converted(Precision::F32);
-            let both = (0..more.rows()).flat_map(|row| rows.row(row).iter().chain(more.row(row)).copied());
-            Operand::Dense(Matrix::from_vec(more.rows(), columns, both.collect()))
+            let mut both = Vec::with_capacity(count * columns);
+            for row in 0..count {
+                both.extend_from_slice(rows.row(row));
+                more.iter().for_each(|more| both.extend_from_slice(more.row(row)));
+            }
+            Operand::Dense(Matrix::from_vec(count, columns, both))
         }
         Operand::Sparse(rows) => {
             let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-            for row in 0..more.rows() {
+            for row in 0..count {
                 let own = rows.offsets()[row]..rows.offsets()[row + 1];
                 indices.extend_from_slice(&rows.indices()[own.clone()]);
                 values.extend_from_slice(&rows.values()[own]);
-                let told = more.row(row).iter().enumerate();
-                indices.extend(told.clone().map(|(column, _)| (rows.columns() + column) as u32));
-                values.extend(told.map(|(_, value)| value));
+                indices.extend(of_rows as u32..columns as u32);
+                more.iter().for_each(|more| values.extend_from_slice(more.row(row)));
                 offsets.push(values.len());
             }
             Operand::Sparse(SparseRows::new(columns, offsets, indices, values))

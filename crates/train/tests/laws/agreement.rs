@@ -18,6 +18,7 @@ use crate::same_bits::{bits, stop_after};
 
 /// What members read that are not the default ones, and for each key another value than the default.
 const OTHERS: &[(&[&str], &[&str])] = &[
+    (&["policy.allow=[\"labels\"]"], &["model.inputs=[\"features\", \"labels\"]"]),
     (
         &[],
         &[
@@ -163,6 +164,7 @@ const OWN: [&str; 10] = [
     "transport.start_deadline_s=300",
     "transport.fault={ rank = 0, round = 90, kind = \"crash\" }",
     "policy.deny=[\"labels\", \"ids:evaluation\"]",
+    "policy.allow=[\"labels\"]",
     "out.dir=elsewhere",
 ];
 

@@ -2,9 +2,10 @@
 //! a reason, and nothing without leave.
 
 use laconic_graph::dataset::Split;
-use laconic_train::TrainError;
+use laconic_train::plan::Plan;
 use laconic_train::record::weights;
 use laconic_train::run::Options;
+use laconic_train::{Config, TrainError, predict};
 
 use crate::defects_of_retexo::{accuracy, logits};
 use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, try_run, weighted};
@@ -38,20 +39,24 @@ fn a_model_that_reads_labels_on_many_workers_is_the_one_on_one() {
     }
 }
 
+/// Why a configuration of these keys is refused, before there are data.
+fn refusal(keys: &[&str]) -> TrainError {
+    let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+    Config::parse("", &keys).expect_err(&keys.join(" "))
+}
+
 #[test]
 fn labels_are_told_with_leave_alone() {
-    let dataset = graph(60, 3);
-    let refused = try_run(&config(&LABELS[..1]), &dataset, 2, Options::default()).err().expect("nobody has allowed it");
+    let refused = refusal(&LABELS[..1]);
     assert!(matches!(refused, TrainError::NotAllowed { .. }) && refused.exit_code() == 7, "{refused}");
     assert!(refused.to_string().contains(r#"policy.allow = ["labels"]"#), "{refused}");
-    let denied = [&LABELS[..], &[r#"policy.deny=["training_labels"]"#]].concat();
-    let refused = try_run(&config(&denied), &dataset, 2, Options::default()).err().expect("it is denied, too");
-    assert_eq!(refused.exit_code(), 7, "{refused}");
+    let refused = refusal(&[&LABELS[..], &[r#"policy.deny=["training_labels"]"#]].concat());
+    assert!(refused.exit_code() == 7 && refused.to_string().contains("policy.deny has it"), "{refused}");
+    assert!(refusal(&[r#"policy.allow=["lables"]"#, LABELS[0]]).to_string().contains("scores_and_labels"));
 }
 
 #[test]
 fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
-    let dataset = graph(60, 3);
     for (keys, words) in [
         (&[r#"model.inputs=["labels","labels"]"#] as &[&str], "stands there twice"),
         (&[r#"model.inputs=["features","codewords"]"#], "is made from \"labels\""),
@@ -63,7 +68,7 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
         (&["task.kind=link_prediction"], "learns none"),
     ] {
         let keys = [&LABELS[..], keys].concat();
-        let error = try_run(&config(&keys), &dataset, 2, Options::default()).err().expect("refused").to_string();
+        let error = refusal(&keys).to_string();
         assert!(error.contains(words), "{keys:?}: {error}");
     }
     let error = try_run(&config(&LABELS), &multi_label(60, 3), 2, Options::default()).err().expect("refused");
@@ -80,5 +85,21 @@ fn a_trained_model_reads_the_same_when_it_predicts() {
         let weights = weights::read(&folder.path().join(out).join(weights::FILE)).expect("a model").weights;
         let found = accuracy(&dataset, &logits(&config, parts(&config, &dataset, 3), &weights), Split::TEST).0;
         assert_eq!(Some(found), outcomes[0].trained.scores.test["accuracy"], "{keys:?}");
+        // By the library's front door, on one worker.
+        let run = laconic_train::train(&config, dataset.clone(), Options::default()).expect("a run");
+        let rows: usize =
+            predict(&run, dataset.clone()).expect("a prediction").iter().map(|part| part.nodes.len()).sum();
+        assert_eq!(rows, 150, "{keys:?}");
     }
+}
+
+#[test]
+fn a_note_says_where_layers_read_labels_of_nodes_in_their_neighbours() {
+    let dataset = graph(60, 3);
+    let notes = |arch: &str| {
+        let config = config(&[&LABELS[..], &[arch]].concat());
+        Plan::of(&config, &parts(&config, &dataset, 2)[0].global).expect("a plan").notes().join("\n")
+    };
+    assert!(notes("model.arch=gcn").contains("sees its own label"), "{}", notes("model.arch=gcn"));
+    assert!(!notes("model.arch=mlp").contains("sees its own label"), "{}", notes("model.arch=mlp"));
 }

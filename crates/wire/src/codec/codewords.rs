@@ -167,11 +167,13 @@ mod tests {
         let level = Level { ratio: 1.0, bits: Bits::Uniform(32) };
         let (count, mut payload, mut found) = (rows.len() / columns, Vec::new(), vec![0.0; rows.len()]);
         let all = || RowSet::Range(0..count);
-        let message = |memory| Message { key: &key, level: &level, memory };
+        let [mut sender, mut receiver] = [Memory::default(), Memory::default()];
         let source = RowsRef { data: rows, columns, rows: all() };
-        codec.encode(message(&mut Memory::default()), source, &mut payload).expect("finite");
+        let message = Message { key: &key, level: &level, memory: &mut sender };
+        codec.encode(message, source, &mut payload).expect("finite");
         let into = RowsMut { data: &mut found, columns, rows: all() };
-        codec.decode(message(&mut Memory::default()), &payload, into, Store::Set).expect("its own payload");
+        let message = Message { key: &key, level: &level, memory: &mut receiver };
+        codec.decode(message, &payload, into, Store::Set).expect("its own payload");
         found
     }
 

@@ -180,8 +180,8 @@ impl CodecRegistry {
     }
 
     /// What is known of a codec of this name with these options and of all that is inside it: it reads what any of them
-    /// reads, draws, mixes, remembers, varies, leaves out or prepares if one does, and is lossless if all are. Number and
-    /// options are its own.
+    /// reads, draws, mixes, remembers, varies, leaves out or prepares if one does, and is lossless if all are. Number
+    /// and options are its own.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! `compare --plan`: what every method will send, before anything runs.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
@@ -7,7 +8,7 @@ use laconic_train::Members;
 use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
 use laconic_train::record::purposes::Purposes;
-use laconic_wire::{Ledger, PerKind};
+use laconic_wire::{Content, Ledger, PerKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -58,6 +59,8 @@ pub struct Planned {
     memory: u64,
     /// Seconds on each link.
     seconds_on_links: Vec<LinkTime>,
+    /// What leaves workers, in the words of `policy.deny`, but for reports and digests.
+    leaves: Vec<String>,
     /// What is to be noted of it.
     notes: Vec<String>,
 }
@@ -115,6 +118,9 @@ impl Plan {
             }
         }
         for method in &self.methods {
+            let _ = write!(text, "\nleaves: {}: {}", method.name, method.leaves.join(", "));
+        }
+        for method in &self.methods {
             method.notes.iter().for_each(|note| {
                 let _ = write!(text, "\nnote: {}: {note}", method.name);
             });
@@ -138,6 +144,8 @@ impl Planned {
             }
         }
         let purposes = Purposes::of(&kinds);
+        let leaves = costs.leaves.iter().flatten().map(|leaving| leaving.item.what.content());
+        let leaves: BTreeSet<Content> = leaves.filter(|content| *content != Content::Agreement).collect();
         let transport = TransportConfig { shape: link.to_owned(), ..config.transport.clone() };
         Ok(Planned {
             name: method.name.clone(),
@@ -151,6 +159,7 @@ impl Planned {
             frames,
             memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
             seconds_on_links: times(&transport, &load(costs.workers.iter().map(|(_, ledger, _)| ledger)))?,
+            leaves: leaves.into_iter().map(|content| content.name().to_owned()).collect(),
             notes: [costs.notes, costs.plan.with_messages(&config.messages)?.notes()].concat(),
         })
     }
