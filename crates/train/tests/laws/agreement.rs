@@ -154,7 +154,7 @@ const OF_TRAINERS: [&str; 12] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "data.features_in=memory",
     "data.path=elsewhere",
     "train.threads=2",
