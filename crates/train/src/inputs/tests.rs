@@ -66,12 +66,16 @@ fn told(dataset: &Dataset, labels: &[Option<u32>], workers: u32) -> Vec<Vec<Vec<
     found
 }
 
-fn one(
+fn one(end: impl Transport, part: &Part, plan: &(HaloPlan, Topology), labels: &[Option<u32>]) -> Vec<Matrix> {
+    tried(end, part, plan, labels).expect("peers answer")
+}
+
+fn tried(
     mut end: impl Transport,
     part: &Part,
     (links, topology): &(HaloPlan, Topology),
     labels: &[Option<u32>],
-) -> Vec<Matrix> {
+) -> Result<Vec<Matrix>> {
     let block = |sources: usize, edges: &laconic_graph::edges::Edges<u32>| {
         let offsets = edges.offsets.iter().map(|&offset| offset as usize).collect();
         Block::new(sources, offsets, edges.sources.clone(), laconic_nn::EdgeData::default())
@@ -89,7 +93,7 @@ fn one(
             labels: &labels,
             classes: CLASSES,
         };
-        (kind.tell)(&mut telling, &mut heard).expect("peers answer")
+        (kind.tell)(&mut telling, &mut heard)
     };
     INPUTS.iter().map(tell).collect()
 }
@@ -183,5 +187,60 @@ fn nobodys_own_label_comes_back_to_it_along_edges_of_both_or_one_way() {
             seen += usize::from(before[0] != after[0]);
         }
         assert!(seen > 6, "others see it, but of nodes that no edge leaves: {seen} of 12");
+    }
+}
+
+/// What worker 0 says when worker 1 tells these bytes in place of labels, or behind sound labels of codewords.
+fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> Vec<u8>) -> String {
+    let dataset = graph(3);
+    let labels = classes(&dataset);
+    let assignment: Vec<u32> = (0..dataset.graph.nodes() as u32).map(|node| node % 2).collect();
+    let parts = cut(&dataset, Some(0), &assignment, 2).expect("parts");
+    let plans = plan_all(&parts, false).expect("plans");
+    let rows = plans[0].0.links[1].receive.len();
+    let [first, mut second] = <[_; 2]>::try_from(threads(2, Duration::from_secs(20))).ok().expect("two ends");
+    std::thread::scope(|scope| {
+        let (part, plan) = (&parts[0], &plans[0]);
+        let works = scope.spawn(|| tried(first, part, plan, &labels));
+        let sound = vec![0; (INPUTS[0].payload)(rows, CLASSES)];
+        let told = [(&INPUTS[0], labels_of_peer.unwrap_or(sound)), (&INPUTS[1], words_of_peer(rows))];
+        for (kind, bytes) in told {
+            // Worker 0 may have left before it hears the second.
+            let _ = collectives::all_to_all(&mut second, kind.tag(), vec![bytes, Vec::new()]);
+        }
+        drop(second);
+        let error = works.join().expect("no panic").expect_err("it is refused");
+        assert_eq!(error.exit_code(), 4, "{error}");
+        error.to_string()
+    })
+}
+
+#[test]
+fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
+    let book = |words: usize, mass: f32| {
+        let word: Vec<u8> = [vec![255, 0, 0, 0, 0], mass.to_le_bytes().to_vec()].concat();
+        word.repeat(words)
+    };
+    let nothing = |_: usize| Vec::new();
+    let len = |rows: usize| (INPUTS[0].payload)(rows, CLASSES);
+    let rows = std::cell::Cell::new(0);
+    answer_to(None, &|found| {
+        rows.set(found);
+        Vec::new()
+    });
+    let rows = rows.get();
+    assert!(rows > 8 && rows <= 256, "each row has a word: {rows}");
+    for (labels, words) in [(vec![0; len(rows) + 1], "expected"), (vec![0xff; len(rows)], "beyond them")] {
+        let said = answer_to(Some(labels), &nothing);
+        assert!(said.contains("rank 1") && said.contains(words), "{said}");
+    }
+    for (bytes, words) in [
+        (vec![0; 3], "found 3"),
+        ([book(rows, 10.0), vec![rows as u8; rows]].concat(), "codeword of the book"),
+        ([book(rows, 0.0), vec![0; rows]].concat(), "less than nothing"),
+        ([book(rows, f32::NAN), vec![0; rows]].concat(), "less than nothing"),
+    ] {
+        let said = answer_to(None, &|_| bytes.clone());
+        assert!(said.contains("rank 1") && said.contains(words), "{said}");
     }
 }
