@@ -198,7 +198,8 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
     let parts = cut(&dataset, Some(0), &assignment, 2).expect("parts");
     let plans = plan_all(&parts, false).expect("plans");
     let rows = plans[0].0.links[1].receive.len();
-    let [first, mut second] = <[_; 2]>::try_from(threads(2, Duration::from_secs(20))).ok().expect("two ends");
+    let mut ends = threads(2, Duration::from_secs(20)).into_iter();
+    let (first, mut second) = (ends.next().expect("an end"), ends.next().expect("an end"));
     std::thread::scope(|scope| {
         let (part, plan) = (&parts[0], &plans[0]);
         let works = scope.spawn(|| tried(first, part, plan, &labels));
