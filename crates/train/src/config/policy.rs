@@ -32,14 +32,15 @@ impl PolicyConfig {
         list.map(Some).map_err(|what| TrainError::config(format!("policy.deny: {what}")))
     }
 
-    /// Whether contents that are sent only if somebody allows them may be sent, if they are this one.
+    /// Which contents that are sent only with leave may be sent in training.
     ///
     /// # Errors
     /// If an entry names no content or no purpose.
-    pub fn allows(&self, content: Content) -> Result<bool> {
+    pub fn allowed(&self) -> Result<impl Fn(Content) -> bool + use<>> {
+        // The same names; here they open what they close there.
         let list = DenyList::parse(self.allow.iter().map(String::as_str));
         let list = list.map_err(|what| TrainError::config(format!("policy.allow: {what}")))?;
-        Ok(list.denies(content, FramePurpose::Training))
+        Ok(move |content| list.denies(content, FramePurpose::Training))
     }
 
     /// The door that a worker's frames pass; `None` where nothing is denied.

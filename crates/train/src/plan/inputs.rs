@@ -33,6 +33,7 @@ impl ModelInputs {
             |what: String| Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
         let Widths { columns: feature_columns, classes, .. } = widths;
         let mut found = ModelInputs { classes, feature_columns, ..ModelInputs::default() };
+        let (denied, is_allowed) = (config.policy.list()?, config.policy.allowed()?);
         let names: Vec<&str> = std::iter::once(FEATURES).chain(members.inputs.names()).collect();
         for name in &config.model.inputs {
             one_of("model.inputs", name, &names)?;
@@ -48,8 +49,8 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            let denied = config.policy.list()?.is_some_and(|list| list.denies(kind.content, kind.tag().purpose));
-            let how = match (denied, config.policy.allows(kind.content)?) {
+            let denied = denied.as_ref().is_some_and(|list| list.denies(kind.content, kind.tag().purpose));
+            let how = match (denied, is_allowed(kind.content)) {
                 (true, _) => Some("policy.deny has it"),
                 (false, false) => Some("policy.allow = [\"labels\"] would"),
                 (false, true) => None,
