@@ -67,7 +67,7 @@ pub struct Statistics {
 pub struct Activated<'a> {
     /// Its output; rows × width.
     pub out: &'a Matrix,
-    /// Its input; rows × width.
+    /// Its input; rows × width. A ReLU without a norm does not read it: it may be empty then.
     pub z: &'a Matrix,
     /// What it normalised by.
     pub statistics: &'a Statistics,
@@ -107,6 +107,38 @@ pub fn activate(
             activate_piece(out, z, width, &between, &nodes[rows], statistics);
         });
     });
+}
+
+/// [`activate`] in place, for a ReLU without a norm: [`activate_adjoint`] reads what it wrote, and not what it read.
+///
+/// # Panics
+///
+/// If there is a norm or a slope.
+pub fn activate_in_place(compute: &Compute, rows: &mut Matrix, between: Activation<'_>, nodes: NodeIds<'_>) {
+    assert!(between.norm.is_none() && between.slope.is_none(), "the adjoint reads what went in");
+    let width = rows.columns().max(1);
+    pieces(compute, rows, Access::Update, |first, rows| {
+        let which = first..first + rows.len() / width;
+        open_rows(rows, width, between.of_rows(which.clone()), &nodes[which]);
+    });
+}
+
+per_processor! {
+    /// [`activate_in_place`] of some rows.
+    fn open_rows(rows: &mut [f32], width: usize, between: Activation<'_>, nodes: &[u64]) {
+        for (row, (values, &node)) in rows.chunks_exact_mut(width).zip(nodes).enumerate() {
+            match between.dropout.map(|dropout| dropout.of_row(node)) {
+                Some(kept) => {
+                    let columns = values.iter_mut().enumerate();
+                    columns.for_each(|(column, value)| *value = kept(column, positive_part(*value)));
+                }
+                None => values.iter_mut().for_each(|value| *value = positive_part(*value)),
+            }
+            if let Some(factors) = between.weight {
+                values.iter_mut().for_each(|value| *value *= factors[row]);
+            }
+        }
+    }
 }
 
 /// What stands between two layers, with the statistics of columns.
@@ -209,7 +241,7 @@ pub fn activate_adjoint(
         }
         _ if is_prelu => {}
         _ => {
-            let (width, rooms) = (done.z.columns().max(1), compute.rooms());
+            let (width, rooms) = (done.out.columns().max(1), compute.rooms());
             pieces(compute, gradient, Access::Update, |first, gradient| {
                 let rows = first..first + gradient.len() / width;
                 read(&rooms, done.out.all(), rows, |out| {

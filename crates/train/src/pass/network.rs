@@ -15,7 +15,7 @@ use crate::pass::inputs::{Dropped, Refolding};
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning, UnitRows};
 use crate::pass::spare::{Spare, widest};
-use crate::pass::walk::Walk;
+use crate::pass::walk::{Walk, activates_in_place};
 
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
 #[derive(Default)]
@@ -127,7 +127,7 @@ impl Pass {
             self.spare.shape_as(z, (x.rows(), layer.facts().outputs), walk.stores_outputs(index));
             let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
             undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
-            if (walk.context.recompute || forgets) && !is_last {
+            if (walk.makes_rows_again(index) || forgets) && !is_last {
                 self.spare.take(x);
             }
             return Ok(());
@@ -147,7 +147,7 @@ impl Pass {
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
         // The last unit's backward pass begins at once, and its rows may be handed on.
-        if (walk.context.recompute || forgets) && !is_last {
+        if (walk.makes_rows_again(index) || forgets) && !is_last {
             self.spare.take(x);
         }
         if forgets || walk.folds_again(index) {
@@ -164,9 +164,15 @@ impl Pass {
             let between = walk.between(index);
             between.measure(walk.peers, z, statistics)?;
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
-            self.spare.shape(into, (z.rows(), z.columns()));
-            between.forward(walk.peers.compute, ids, z, statistics, into);
-            if walk.forgets() {
+            let in_place = activates_in_place(walk.network, index);
+            if in_place {
+                std::mem::swap(z, into);
+                between.forward_in_place(walk.peers.compute, ids, into);
+            } else {
+                self.spare.shape(into, (z.rows(), z.columns()));
+                between.forward(walk.peers.compute, ids, z, statistics, into);
+            }
+            if in_place || walk.forgets() {
                 self.spare.take(z);
             }
         }
@@ -225,7 +231,7 @@ impl Pass {
         }
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
-        let is_frugal = walk.context.recompute && !layer.facts().message_has_parameters;
+        let is_frugal = walk.makes_rows_again(index) && !layer.facts().message_has_parameters;
         if walk.folds_again(index) && exchanges {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
@@ -284,7 +290,7 @@ impl Pass {
     fn make_again(&mut self, walk: &Walk<'_, '_>, index: usize) {
         let (before, after) = self.tapes.split_at_mut(index);
         if let ([.., Tape { z, statistics, .. }], Some(Tape { x, .. })) = (before, after.first_mut())
-            && walk.context.recompute
+            && walk.makes_rows_again(index)
             && (x.rows(), x.columns()) != (z.rows(), z.columns())
         {
             self.spare.shape(x, (z.rows(), z.columns()));

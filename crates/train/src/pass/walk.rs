@@ -26,6 +26,12 @@ pub fn outputs_replace_folds(layer: &dyn Layer) -> bool {
     facts.outputs_are_folds && facts.message_has_parameters
 }
 
+/// Whether what follows unit `index` is done in the place of what the unit outputs: nobody reads that again.
+pub fn activates_in_place(network: &Network, index: usize) -> bool {
+    let unit = network.units().get(..=index + 1).and_then(|units| units.get(index));
+    unit.is_some_and(|unit| unit.after.is_relu_alone() && !outputs_replace_folds(unit.layer.as_ref()))
+}
+
 /// Unit `index` as one function, where it has one behind the first layer, whose inputs are frozen.
 pub fn undivided(network: &Network, index: usize) -> Option<&dyn Undivided> {
     network.units().get(index).filter(|_| index > 0)?.layer.undivided()
@@ -95,6 +101,11 @@ impl<'a> Walk<'a, '_> {
     /// Whether what unit `index` outputs takes the place of its folds.
     pub(super) fn outputs_replace_folds(&self, index: usize) -> bool {
         outputs_replace_folds(self.network.units()[index].layer.as_ref())
+    }
+
+    /// Whether the rows that unit `index` reads are made again for its backward pass.
+    pub(super) fn makes_rows_again(&self, index: usize) -> bool {
+        self.context.recompute && index > 0 && !activates_in_place(self.network, index - 1)
     }
 
     /// Whether messages of unit `index` that its backward pass reads are recomputed there. That of the last unit begins
