@@ -145,8 +145,8 @@ impl Pieces<'_> {
         for start in (0..made.rows()).step_by(at_once) {
             let rows = start..made.rows().min(start + at_once);
             let here = first + rows.start..first + rows.end;
-            let next = x.before_dropout().span(here.end..(here.end + rows.len()).min(first + made.rows()));
-            let coming = Coming([Some(next), None]);
+            let next = x.in_order(here.end..(here.end + rows.len()).min(first + made.rows()));
+            let coming = Coming([next, None]);
             read_stored(rooms, *x, here.clone(), |values| {
                 with_right(rooms, (values, x.columns()), by, |right| {
                     let of_made = &mut partial[*at..][..len];

@@ -23,7 +23,7 @@ pub struct StageInputs {
 /// training is in batches for its memory's sake, and nobody has to be asked for rows. Folds of sparse rows are sparse
 /// where they are kept, and small.
 pub fn folds_in_pieces(worker: &Worker, x: &Operand) -> bool {
-    worker.plan.batching.is_some() && worker.size() == 1 && matches!(x, Operand::Dense(_))
+    worker.plan.batching.is_some() && worker.size() == 1 && !matches!(x, Operand::Sparse(_))
 }
 
 impl StageInputs {

@@ -191,7 +191,7 @@ fn rows_that_are_dropped_out_as_they_are_read_count_as_a_copy_of_which_that_was_
         let mut copy = x.clone().converted(Precision::F32);
         drop_out_in_place(compute, &mut copy, dropout, &nodes);
         let copy = copy.converted(precision);
-        let lazy = Rows::Dropped(x.view().dense().expect("a matrix").with_dropout(dropout, &nodes));
+        let lazy = Rows::Made(x.view().dense().expect("a matrix").with_dropout(dropout, &nodes));
         for rows in [0..n, 5..5, 3..650] {
             let both = [lazy.span(rows.clone()), copy.view().span(rows.clone())];
             let (y, count) = (y.view().span(rows.clone()), rows.len());
