@@ -10,8 +10,10 @@ use super::ladder::{Ladder, Rung};
 use super::rule::{Tried, chosen, stop};
 use crate::error::{Result, TrainError};
 use crate::record::aside::write_aside;
+use crate::record::constant::{Share, of_shares};
 use crate::record::summary::Summary;
 use crate::record::tries::{AutoSummary, Stop};
+use crate::record::verdict::Answered;
 
 /// Where the runs that are not kept are, in the folder of the one that is.
 const TRIES: &str = "tries";
@@ -46,6 +48,7 @@ where
         let summary = done.as_mut();
         let figure = summary.metrics.scores.val.get(&ladder.metric).copied().flatten();
         let is_whole = !summary.interrupted;
+        ladder.limits.constant = constant_of(summary, &ladder.metric, ladder.is_sets);
         (rung.sent, rung.validation) = (Some(summary.bytes.total), figure.filter(|_| is_whole));
         tried.push(Tried { sent: summary.bytes.total, figure: rung.validation });
         ended.push(done);
@@ -72,6 +75,13 @@ where
         folders.keep(kept, ladder, done.as_mut())?;
     }
     failed.map_or(Ok(done), Err)
+}
+
+/// The validation figure of the best answer that is the same for all nodes, where parts have told their classes.
+fn constant_of(summary: &Summary, metric: &str, is_sets: bool) -> Option<f64> {
+    let classes = summary.classes.as_ref()?.val.iter().map(Answered::from);
+    let shares: Vec<Share> = classes.map(|class| (class.has as f64, class.known as f64)).collect();
+    of_shares(metric, &shares, is_sets)
 }
 
 /// The folders of runs.

@@ -19,6 +19,8 @@ pub struct CutGraph {
     pub workers: u32,
     /// The number of validation nodes.
     pub validation_nodes: u64,
+    /// Whether a node may have several classes.
+    pub is_sets: bool,
 }
 
 impl CutGraph {
@@ -30,11 +32,12 @@ impl CutGraph {
         let source = data.source(members, config)?;
         let (workers, notes) = (source.parts(), source.notes().to_vec());
         let validation_nodes = source.global().map_or(0, |global| global.val);
+        let is_sets = source.global().is_some_and(|global| global.multi_label);
         let parts = match source {
             Source::Folder(..) => None,
             source @ Source::Cut(..) => Some(source.all()?),
         };
-        Ok(CutGraph { parts, notes, workers, validation_nodes })
+        Ok(CutGraph { parts, notes, workers, validation_nodes, is_sets })
     }
 
     /// The parts for one more run.

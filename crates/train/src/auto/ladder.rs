@@ -47,6 +47,9 @@ pub struct Ladder {
     /// (after a run) What was tried, and why no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<AutoSummary>,
+    /// Whether a node may have several classes.
+    #[serde(skip)]
+    pub(super) is_sets: bool,
     /// The number of nodes that figures are shares of, and what bounds the search.
     #[serde(skip)]
     pub(super) limits: Limits,
@@ -172,7 +175,8 @@ impl Ladder {
             rungs,
             left_out,
             outcome: None,
-            limits: Limits { budget, target, nodes: graph.validation_nodes },
+            is_sets: graph.is_sets,
+            limits: Limits { budget, target, nodes: graph.validation_nodes, constant: None },
         })
     }
 }

@@ -1,5 +1,6 @@
 //! When no further way is tried, and which one is kept: from figures alone.
 
+use crate::record::constant::is_no_better;
 use crate::record::tries::Stop;
 
 /// Ways in a row that gain too little before it ends.
@@ -14,6 +15,8 @@ pub(super) struct Limits {
     pub target: Option<f64>,
     /// Validation nodes.
     pub nodes: u64,
+    /// The figure of the best answer that is the same for all of them, where it is known.
+    pub constant: Option<f64>,
 }
 
 /// How a way ended.
@@ -36,10 +39,12 @@ impl Limits {
         self.target.zip(tried.figure).is_some_and(|(target, figure)| figure >= target)
     }
 
-    /// Whether the last of these gained less than one standard error of the best before it.
+    /// Whether the last of these gained less than one standard error of the best before it. Beside what is no better
+    /// than a fixed answer nothing is: more has to be sent before anything is learned.
     fn gained_little(&self, tried: &[Tried]) -> bool {
         let Some((last, before)) = tried.split_last() else { return false };
-        best(before).is_some_and(|best| last.figure.is_none_or(|figure| figure < best + self.error(best)))
+        let best = best(before).filter(|best| self.constant.is_none_or(|constant| !is_no_better(*best, constant)));
+        best.is_some_and(|best| last.figure.is_none_or(|figure| figure < best + self.error(best)))
     }
 }
 
@@ -90,7 +95,8 @@ mod tests {
 
     #[test]
     fn it_ends_by_target_ladder_small_gains_or_budget_in_this_order() {
-        let of = |budget, target| Limits { budget, target, nodes: NODES };
+        let of = |budget, target| Limits { budget, target, nodes: NODES, constant: None };
+        let above = |constant| Limits { constant: Some(constant), ..of(None, None) };
         for (figures, next, limits, expected) in [
             (&[][..], Some(10), of(None, None), None),
             (&[0.5], Some(20), of(None, None), None),
@@ -102,6 +108,9 @@ mod tests {
             (&[0.5, 0.4, -1.0], Some(40), of(None, None), Some(Stop::Gain)),
             (&[0.5, 0.51, 0.52], Some(40), of(None, Some(0.9)), None),
             (&[0.5, 0.51, 0.52], Some(40), of(Some(99), Some(0.9)), Some(Stop::Budget)),
+            // What is no better than a fixed answer has learned nothing yet.
+            (&[0.5, 0.4, 0.3], Some(40), above(0.5), None),
+            (&[0.5, 0.4, 0.3], Some(40), above(0.49), Some(Stop::Gain)),
             // What is not defined is no best to measure by.
             (&[-1.0, -1.0, 0.1], Some(40), of(None, None), None),
             (&[0.5], Some(20), of(Some(30), None), None),
