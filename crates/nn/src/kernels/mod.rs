@@ -28,6 +28,15 @@ pub(crate) mod stored;
 mod sum;
 mod wide;
 
+/// Through which values of rows their gradient returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Through all.
+    All,
+    /// Through those above 0, and it is 0 elsewhere: a ReLU put them out, which is then turned back.
+    Positive,
+}
+
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
