@@ -64,7 +64,7 @@ impl Subject {
         let [of_sources, of_destinations] = [&self.ends[0], &self.ends[1]].map(|end| end.as_deref());
         let along = Along { block: &self.block, of_sources, of_destinations };
         let sums = Sums { rows: &self.x, along };
-        let (n, inputs, outputs) = (self.x.rows(), self.x.columns(), self.dz.columns());
+        let (inputs, outputs) = (self.x.columns(), self.dz.columns());
         let precision = self.x.precision();
         let (mut z, mut dx) = (Matrix::stored(precision), self.x.clone());
         z.reshape(self.dz.rows(), outputs);
