@@ -41,8 +41,8 @@ pub(super) enum Reads<'r, 'm> {
 }
 
 impl Back<'_> {
-    /// Adds to the `gradient` of the weights, and to or sets that of x, where it is wanted. Rows are cut at `bounds`, of
-    /// which the first is 0 and the last their number; each piece is added up apart.
+    /// Adds to the `gradient` of the weights, and to or sets that of x, where it is wanted. Rows are cut at `bounds`,
+    /// of which the first is 0 and the last their number; each piece is added up apart.
     ///
     /// # Panics
     ///

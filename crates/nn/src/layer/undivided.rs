@@ -27,7 +27,7 @@ pub trait Undivided {
     /// Sets `out` to the output rows, of the block's destinations, from the rows `x` of its sources; nodes × inputs.
     fn forward(&self, at: &mut At<'_>, edges: Whole<'_>, x: &Matrix, out: &mut Matrix);
 
-    /// From `dz`, the gradient of the output, adds to `g` and turns the rows into their gradient: nobody else reads them
-    /// again, so that it needs no memory.
+    /// From `dz`, the gradient of the output, adds to `g` and turns the rows into their gradient: nobody else reads
+    /// them again, so that it needs no memory.
     fn backward(&self, at: &mut At<'_>, g: &mut [f32], edges: Whole<'_>, dz: &Matrix, x: (&mut Matrix, Through));
 }

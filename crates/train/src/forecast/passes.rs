@@ -90,7 +90,7 @@ struct Sizes {
     live: bool,
     /// Whether its end reads own rows, and so has a gradient for them.
     reads_rows: bool,
-    /// Whether its way back is one function.
+    /// Whether its backward pass is one function.
     undivided: bool,
     /// Whether others read its rows until the end, so that their gradient then has a place of its own.
     joined: bool,

@@ -84,8 +84,8 @@ impl<'a> Walk<'a, '_> {
         undivided(self.network, index).filter(|_| self.peers.halo.is_empty())
     }
 
-    /// Through which values of the rows that unit `index` reads their gradient returns at once: one function turns the ReLU
-    /// before it back as well, where nobody else reads what that put out.
+    /// Through which values of the rows that unit `index` reads their gradient returns at once: one function turns the
+    /// ReLU before it back as well, where nobody else reads what that put out.
     pub(super) fn returns_through(&self, index: usize) -> Through {
         let before = index.checked_sub(1).map(|before| &self.network.units()[before].after);
         let is_relu = before.is_some_and(|after| *after != After::Nothing && after.slope().is_none());

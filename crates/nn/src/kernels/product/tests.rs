@@ -180,8 +180,8 @@ fn some_rows_of_a_sparse_matrix_count_as_the_same_dense_ones() {
     }
 }
 
-/// A copy that has been dropped out or put in order beforehand takes the same way through the same kernels, so every bit
-/// is the same.
+/// A copy that has been dropped out or put in order beforehand takes the same way through the same kernels, so every
+/// bit is the same.
 #[test]
 fn rows_that_are_made_as_they_are_read_count_as_a_copy_of_which_that_was_made() {
     let (n, inputs, outputs) = (700, 37, 21);
