@@ -94,6 +94,13 @@ impl Card {
         Card { classes: links.decoder.width(), decoder, multi_label: false, about, ..self }
     }
 
+    /// What tables are read as, to have the columns and classes of this model
+    /// ([`ReadOptions::like`](laconic_graph::read::ReadOptions)).
+    pub fn recipe(&self) -> About {
+        let classes = (0..self.classes).map(|class| self.about.class(class)).collect();
+        About { classes, ..self.about.clone() }
+    }
+
     /// What is wrong with it, if anything is.
     pub(super) fn violation(&self) -> Option<String> {
         let width = |name: &str, width: usize| (width == 0).then(|| format!("expected metadata {name}, a width"));
