@@ -22,6 +22,7 @@ pub mod normalise;
 pub mod pairs;
 pub mod product;
 mod product_tiles;
+pub mod propagate;
 pub mod relation;
 pub mod roof;
 pub(crate) mod stored;

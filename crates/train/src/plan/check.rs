@@ -53,6 +53,7 @@ impl Members {
         self.task(config)?;
         self.batching(config)?;
         config.policy.list()?;
+        config.policy.allowed().map(drop)?;
         ModelInputs::of(self, config, [1, 1].into())?;
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;
@@ -111,6 +112,13 @@ impl Members {
         let schedule = &config.schedule;
         self.schedule(config)?;
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
+        within("schedule.steps", schedule.steps.into(), 1..=1000)?;
+        if !(schedule.alpha > 0.0 && schedule.alpha <= 1.0) {
+            return Err(TrainError::config(format!(
+                "schedule.alpha = {}: expected above 0, at most 1",
+                schedule.alpha
+            )));
+        }
         let (horizon, trainers) = (&config.train.horizon, self.schedule(config)?.trainers);
         if let Some(pace) = horizon.iter().find(|pace| !trainers && !matches!(pace, Pace::Epochs(_))) {
             let what = "expected epochs such as \"200 epochs\"; times and steps are those of independent trainers";
