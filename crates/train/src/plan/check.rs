@@ -6,7 +6,7 @@ use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
 use super::cadence::ROUNDS_MAX;
-use super::inputs::ModelInputs;
+use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
 use super::trainers::TrainersPlan;
@@ -14,6 +14,7 @@ use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, Pace, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
+use crate::schedule::Blueprint;
 
 fn positive(key: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
@@ -63,6 +64,7 @@ impl Members {
         self.check_schedule(config)?;
         TrainersPlan::of(self, config)?;
         self.check_messages(config)?;
+        self.check_propagation(config)?;
         self.check_part(config)?;
         config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
@@ -152,6 +154,16 @@ impl Members {
             }
         }
         Ok(())
+    }
+
+    fn check_propagation(&self, config: &Config) -> Result<()> {
+        let (schedule, kind) = (self.schedule(config)?, self.layer(config)?);
+        if schedule.propagates.is_none() {
+            return Ok(());
+        }
+        let architecture = config.model.architecture([1, 1].into());
+        let stages = (schedule.stages)(&Blueprint { config, kind, architecture: &architecture });
+        check_propagation((config, kind), &stages, &Messages::of(&config.messages, &self.codecs, &stages)?)
     }
 
     /// A worker that meets nobody knows how many edges it goes without, and nothing else of them.

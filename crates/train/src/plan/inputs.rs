@@ -1,6 +1,7 @@
 //! What the first layer of a model reads.
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::layer::LayerKind;
 use laconic_wire::{Content, FramePurpose, Tag};
 
 use super::members::Members;
@@ -8,6 +9,7 @@ use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
 use crate::inputs::{FEATURES, InputKind};
+use crate::messages::Messages;
 use crate::schedule::{Propagated, Stage};
 
 /// `model.inputs`, with names looked up.
@@ -87,6 +89,30 @@ impl ModelInputs {
     }
 }
 
+/// Refuses layers and codecs that rows which pass along edges cannot be had with.
+pub(super) fn check_propagation(
+    (config, layer): (&Config, &LayerKind),
+    stages: &[Stage],
+    messages: &Messages,
+) -> Result<()> {
+    let Some(stage) = stages.iter().find(|stage| stage.propagation.is_some()) else { return Ok(()) };
+    let kind = &config.schedule.kind;
+    if layer.is_relational {
+        let (arch, what) = (&config.model.arch, "labels pass along edges of one relation");
+        return Err(TrainError::config(format!("schedule.kind = {kind:?} with model.arch = {arch:?}: {what}")));
+    }
+    match stage.propagation_tags(0).into_iter().find(|tag| !messages.coding(*tag).suits_figures()) {
+        None => Ok(()),
+        Some(Tag { layer, .. }) => {
+            let what = "expected exact, half, codewords, or quantised with a fixed number of bits";
+            Err(TrainError::config(format!(
+                "schedule.kind = {kind:?}: the rows of layer {layer} cross once and are scores already: {what} \
+                 (messages.forward, or messages.layers.{layer}.forward)"
+            )))
+        }
+    }
+}
+
 /// Refuses what would leave this worker without leave; `what` asks for it.
 fn check_leave(config: &Config, what: &str, content: Content) -> Result<()> {
     let (denied, is_allowed) = (config.policy.list()?, config.policy.allowed()?);
@@ -160,23 +186,7 @@ impl Plan {
 
     /// Refuses layers and codecs that rows which pass along edges cannot be had with.
     pub(super) fn check_propagation(&self) -> Result<()> {
-        let Some(stage) = self.stages.iter().find(|stage| stage.propagation.is_some()) else { return Ok(()) };
-        let kind = &self.config.schedule.kind;
-        if self.layer.is_relational {
-            let (arch, what) = (&self.config.model.arch, "labels pass along edges of one relation");
-            return Err(TrainError::config(format!("schedule.kind = {kind:?} with model.arch = {arch:?}: {what}")));
-        }
-        let mut tags = stage.propagation_tags(0).into_iter();
-        match tags.find(|tag| !self.messages.coding(*tag).suits_figures()) {
-            None => Ok(()),
-            Some(Tag { layer, .. }) => {
-                let what = "expected exact, half, codewords, or quantised with a fixed number of bits";
-                Err(TrainError::config(format!(
-                    "schedule.kind = {kind:?}: the rows of layer {layer} cross once and are scores already: {what} \
-                     (messages.forward, or messages.layers.{layer}.forward)"
-                )))
-            }
-        }
+        check_propagation((&self.config, self.layer), &self.stages, &self.messages)
     }
 
     /// Says so where layers read neighbours, in whose columns a node's own label is.

@@ -51,7 +51,7 @@ impl Propagation {
     /// How often rows of a number a class cross. The first step of labels has these themselves, in a few bits each.
     pub fn exchanges(&self) -> u16 {
         match self.of {
-            Propagated::Labels => self.steps - 1,
+            Propagated::Labels => self.steps.saturating_sub(1),
             Propagated::Scores => 2 * self.steps,
         }
     }
