@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["__version__", "run_program", "train", "predict", "Registered", "Graph"]
+__all__ = ["Registered", "Graph", "predict", "resume", "train", "transport", "__version__", "run_program"]
 __version__: str
 
 def run_program(words: Sequence[str | os.PathLike[str]], again: Sequence[str | os.PathLike[str]]) -> int: ...
@@ -21,12 +21,19 @@ def train(
     *,
     force: bool = False,
 ) -> bool: ...
+def resume(
+    graph: Graph | None,
+    folder: str | os.PathLike[str],
+    settings: Sequence[str],
+    watch: Callable[[str, str], object],
+) -> bool: ...
+def transport(config: str | os.PathLike[str] | None, settings: Sequence[str]) -> str: ...
 def predict(
     folder: str | os.PathLike[str], graph: Graph | None = None, *, own: bool = True
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, list[str], bool]: ...
 @final
 class Registered:
-    def __new__(cls, codec: object) -> Registered: ...
+    def __new__(cls, codec: object, number: int | None = None) -> Registered: ...
     @property
     def number(self) -> int: ...
     def raised(self) -> BaseException | None: ...

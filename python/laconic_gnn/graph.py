@@ -9,14 +9,16 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
-from . import _laconic, _program, checks
-from .errors import ConfigError, DataError
+from . import _laconic, _program, checks, hints
+from .errors import ConfigError, DataError, LaconicError
 from .folders import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
+
+    from .run import Run
 
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -270,7 +272,15 @@ class Graph:
         return cls.from_numpy(**{**found, **more})
 
     @classmethod
-    def from_arrow(cls, edges: Any, nodes: Any = None, *, name: str = "graph", **flags: Any) -> Graph:
+    def from_arrow(
+        cls,
+        edges: Any,
+        nodes: Any = None,
+        *,
+        name: str = "graph",
+        like: Run | str | os.PathLike[str] | None = None,
+        **flags: Any,
+    ) -> Graph:
         """A graph of tables: data frames of pandas or polars, relations of DuckDB, tables of pyarrow, and whatever else
         has Arrow's ``__arrow_c_stream__``.
 
@@ -281,6 +291,8 @@ class Graph:
             edges: a row an edge: two columns of ends, perhaps a weight and a relation.
             nodes: a row a node: its id, features, label and split.
             name: what messages and reports call the graph.
+            like: a run, or its folder, that is to predict this graph: the columns and classes of ``nodes`` become those of its
+                model. A text that the run did not know is 0 in all columns of its kind, and labels and split may be missing.
             flags: those of ``laconic data convert`` with underscores, such as ``label="genre"``, ``undirected=True``.
 
         Raises:
@@ -294,11 +306,11 @@ class Graph:
         from .sources import arrow
 
         with tempfile.TemporaryDirectory(prefix="laconic-") as folder:
-            arrow.write(edges, os.path.join(folder, "edges.parquet"))
+            arrow.write("edges", edges, os.path.join(folder, "edges.parquet"))
             if nodes is not None:
-                arrow.write(nodes, os.path.join(folder, "nodes.parquet"))
+                arrow.write("nodes", nodes, os.path.join(folder, "nodes.parquet"))
                 flags["nodes"] = "nodes.parquet"
-            return cls._converted("edges.parquet", flags, name, where=folder)
+            return cls._converted("edges.parquet", {**flags, "like": _of_run(like)}, name, where=folder)
 
     @classmethod
     def read(
@@ -308,6 +320,7 @@ class Graph:
         typed: bool = False,
         undirected: bool = False,
         keep_self_loops: bool = False,
+        like: Run | str | os.PathLike[str] | None = None,
         **flags: Any,
     ) -> Graph:
         """Reads a file or folder in any format that ``laconic data info`` reads.
@@ -317,6 +330,7 @@ class Graph:
             typed: tells types of edges and nodes apart where the data have them.
             undirected: adds the other direction of every edge.
             keep_self_loops: keeps edges from a node to itself.
+            like: a run, or its folder, that is to predict this graph; of tables, as in :meth:`from_arrow`.
             flags: further ones of ``laconic data convert`` with underscores, such as ``nodes="people.csv"``,
                 ``label="genre"``, ``ignore=["phone"]``.
 
@@ -327,6 +341,8 @@ class Graph:
             graph = lc.Graph.read("calls.csv", nodes="people.csv", label="plan", undirected=True)
         """
         path = os.fspath(path)
+        if like is not None:
+            flags["like"] = _of_run(like)
         if not flags:
             return cls(
                 _laconic.Graph.read(path, typed=typed, symmetrise=undirected, keep_self_loops=keep_self_loops)
@@ -339,13 +355,25 @@ class Graph:
     def _converted(
         cls, path: str, flags: Mapping[str, Any], name: str, where: str | os.PathLike[str] | None = None
     ) -> Graph:
-        """What the program makes of data and flags."""
+        """What the program makes of data and flags; of tables that were written here, in the folder ``where``."""
+
+        def named(text: str) -> str:
+            # Those are files that nobody has given: the arguments are called so.
+            return text if where is None else re.sub(r"\b(edges|nodes)\.parquet\b", r"\1", text)
+
         with tempfile.TemporaryDirectory(prefix="laconic-") as folder:
             file = os.path.join(folder, f"{name}.npz")
-            said = _program.call("data", "convert", path, "--out", file, *_program.flags(flags), where=where)
+            try:
+                said = _program.call("data", "convert", path, "--out", file, *_program.flags(flags), where=where)
+            except LaconicError as error:
+                raise type(error)(hints.of_arguments(named(str(error)))) from None
             graph = cls(_laconic.Graph.read(file, typed=bool(flags.get("typed")), keep_self_loops=True))
-            graph._roles = said["roles"]
-            return graph
+        graph._roles = [{**role, "table": named(role["table"])} for role in said["roles"]]
+        # Nobody looks at roles of what is only to be predicted.
+        for role in graph._roles if flags.get("like") else ():
+            if "warning" in role:
+                checks.note(f"{role['table']}: {role['warning']}")
+        return graph
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the graph as one ``.npz``, which :meth:`read` and the program take; an older file is replaced."""
@@ -544,6 +572,12 @@ def taken(graph: Any, keys: Mapping[str, Any]) -> tuple[Graph | None, dict[str, 
     }
     how = known.get(library, "from_arrow(edges, nodes)" if hasattr(graph, "__arrow_c_stream__") else "read(path)")
     raise DataError(f"graph: expected a Graph, found {type(graph).__name__}; lc.Graph.{how} makes one")
+
+
+def _of_run(run: Run | str | os.PathLike[str] | None) -> str | None:
+    """The folder of a run, wherever the program is started."""
+    folder = run if run is None or isinstance(run, (str, os.PathLike)) else run.folder
+    return None if folder is None else os.path.abspath(folder)
 
 
 def _restored(name: str, arrays: dict[str, Any]) -> Graph:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
+import re
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -338,8 +340,13 @@ def train(
         print(run.accuracy, run.bytes)
     """
     graph, found = taken(graph, settings.dotted(keys if transport is None else {**keys, "transport": transport}))
-    if found.get("transport.kind") == "mpi" and out is None:
+    found, codecs = _registered(found)
+    # A file may say so, too.
+    kind = _laconic.transport(None if config is None else os.fspath(config), settings.words(found))
+    if kind == "mpi" and out is None:
         raise ConfigError("out: workers of MPI need the folder of the run to be named")
+    if kind in ("processes", "mpi") and codecs:
+        raise ConfigError("transport: a codec that is a Python object is in this process alone; leave transport out")
     kept = None
     if out is None:
         kept = Folder()
@@ -348,19 +355,16 @@ def train(
     if partitioner is not None:
         found.update(_assigned(partitioner, graph, found, folder))
     asked = [on_round] if callable(on_round) else list(on_round)
-    found, codecs = _registered(found)
-    if found.get("transport.kind", "threads") in ("threads", "simulated"):
-        try:
-            notes = _in_this_process(graph, config, settings.words(found), folder, asked, progress, force)
-        except LaconicError:
-            # What a codec of the caller's has raised is what went wrong.
-            for raised in filter(None, (codec.raised() for codec in codecs)):
-                raise raised from None
-            raise
-    elif codecs:
-        raise ConfigError("transport: a codec that is a Python object is in this process alone; leave transport out")
+    if kind in ("processes", "mpi"):
+        notes = _by_the_program(kind, (graph, found, config), folder, asked, progress, force)
     else:
-        notes = _by_the_program(graph, config, found, folder, asked, progress, force)
+        inner = None if graph is None else graph._graph
+        file = None if config is None else os.fspath(config)
+        words = settings.words(found)
+        with _what_they_raise(codecs):
+            notes = _in_this_process(
+                lambda watch: _laconic.train(inner, file, words, folder, watch, force=force), asked, progress
+            )
     if _program.rank() > 0:
         _await(Path(folder, "summary.json"))
     run = Run(folder, graph, notes)
@@ -369,15 +373,9 @@ def train(
 
 
 def _in_this_process(
-    graph: Graph | None,
-    config: str | os.PathLike[str] | None,
-    words: list[str],
-    folder: str,
-    asked: list[Callback],
-    progress: bool | None,
-    force: bool,
+    work: Callable[[Callable[[str, str], bool]], bool], asked: list[Callback], progress: bool | None
 ) -> list[str]:
-    """Trains in this process, with threads or as a worker of MPI; what there is to note."""
+    """Trains in this process, with threads or as a worker of MPI: ``work(watch)``; what there is to note."""
     from .progress import Progress
 
     notes: list[str] = []
@@ -398,36 +396,46 @@ def _in_this_process(
             return any([bool(ask(figures)) for ask in asked])
         return False
 
-    inner = None if graph is None else graph._graph
-    file = None if config is None else os.fspath(config)
     try:
-        _laconic.train(inner, file, words, folder, watch, force=force)
+        work(watch)
     finally:
         shown.close()
     return notes
 
 
 def _by_the_program(
-    graph: Graph | None,
-    config: str | os.PathLike[str] | None,
-    found: dict[str, Any],
+    kind: str,
+    what: tuple[Graph | None, dict[str, Any], str | os.PathLike[str] | None],
     folder: str,
     asked: list[Callback],
     progress: bool | None,
     force: bool,
 ) -> list[str]:
-    """Trains with workers that are processes."""
-    with settings.file(graph, found, config) as words:
-        if found["transport.kind"] == "mpi":
+    """Trains with workers that are processes, on a graph with keys over a file."""
+    with settings.file(*what) as words:
+        if kind == "mpi":
             # This process is one of the workers, and reads the graph from a file as all of them do.
             file, *given = words
             given = [word for word in given if word != "--set"]
-            return _in_this_process(None, file, given, folder, asked, progress, force)
+            return _in_this_process(
+                lambda watch: _laconic.train(None, file, given, folder, watch, force=force), asked, progress
+            )
         if asked:
             raise ConfigError("on_round: workers that are processes call nothing here; leave transport, or on_round, out")
         words = ["train", *words, "--out", folder, *_program.flags({"force": force})]
         _program.call(*words, loud=bool(progress))
     return []
+
+
+@contextlib.contextmanager
+def _what_they_raise(codecs: list[_laconic.Registered]) -> Iterator[None]:
+    """What a codec of the caller's has raised is what went wrong."""
+    try:
+        yield
+    except LaconicError:
+        for raised in filter(None, (codec.raised() for codec in codecs)):
+            raise raised from None
+        raise
 
 
 def _await(path: Path) -> None:
@@ -477,15 +485,22 @@ def _assigned(
 
 
 def resume(
-    folder: str | os.PathLike[str], graph: Graph | None = None, *, progress: bool | None = None, **keys: Any
+    run: Run | str | os.PathLike[str],
+    graph: Graph | None = None,
+    *,
+    codec: Any = None,
+    progress: bool | None = None,
+    **keys: Any,
 ) -> Run:
     """Goes on from the last checkpoint in a run's folder; the end has the parameters of a run that was never stopped,
     bit for bit.
 
     Args:
-        folder: the run's folder, ``out`` of :func:`train`.
+        run: the run's folder, ``out`` of :func:`train`; or a run that was stopped.
         graph: the graph of the run, where it was trained on one in memory.
-        progress: whether the program says how far it is, on standard error.
+        codec: the codec of the run, where that is an object of your own: no folder holds it. It stands for all that the run
+            had, and is to say the same of the same rows.
+        progress: whether to show how far it is, on standard error.
         keys: those that may be other from here on, such as ``epochs=200``.
 
     Raises:
@@ -496,17 +511,36 @@ def resume(
         run = lc.train(graph, epochs=20, out="runs/first", on_round=lambda round: round["round"] >= 5)
         run = lc.resume("runs/first", graph)
     """
-    found = {**({} if graph is None else {"data.path": graph._file()}), **settings.dotted(keys)}
-    words = [word for setting in settings.words(found) for word in ("--set", setting)]
-    _refuse_objects(Path(folder, "config.toml"))
-    _program.call("resume", folder, *words, loud=bool(progress))
-    return Run(folder, graph)
+    kept = None
+    if isinstance(run, Run):
+        kept, graph, run = run._kept, graph or run.graph, run.folder
+    found = settings.dotted(keys)
+    file = Path(run, "config.toml")
+    numbers = _numbers(file)
+    if codec is None and numbers:
+        raise ConfigError(f"{file}: the codec of this run is a Python object, which is in no folder: codec= hands it over")
+    if codec is not None and not numbers:
+        raise ConfigError(f"codec: {file} names none that is a Python object; leave codec out")
+    codecs = [_laconic.Registered(codec, number) for number in numbers]
+    if codecs:
+        inner = None if graph is None else graph._graph
+        folder, words = os.fspath(run), settings.words(found)
+        with _what_they_raise(codecs):
+            notes = _in_this_process(lambda watch: _laconic.resume(inner, folder, words, watch), [], bool(progress))
+    else:
+        found = {**({} if graph is None else {"data.path": graph._file()}), **found}
+        words = [word for setting in settings.words(found) for word in ("--set", setting)]
+        _program.call("resume", run, *words, loud=bool(progress))
+        notes = []
+    resumed = Run(run, graph, notes)
+    resumed._kept = (kept, codecs)
+    return resumed
 
 
-def _refuse_objects(path: Path) -> None:
-    """Refuses a run whose codec is a Python object, which no folder holds."""
-    if path.exists() and '"python"' in path.read_text(encoding="utf-8"):
-        raise ConfigError(f"{path}: a run with a codec that is a Python object cannot go on: it is in no folder")
+def _numbers(path: Path) -> list[int]:
+    """What a run's configuration calls codecs that are Python objects."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return sorted({int(number) for number in re.findall(r"^object = (\d+)$", text, re.MULTILINE)})
 
 
 def predict(

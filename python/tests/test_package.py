@@ -201,6 +201,9 @@ def test_a_comparison_has_a_row_a_method_and_its_runs(tmp_path: Path) -> None:
         assert picture._repr_svg_().count("<svg") == 1
     with pytest.raises(KeyError, match="halves"):
         compared.run("halfs")
+    with pytest.raises(lc.ConfigError, match="^methods: no method is called 'retexoo'; did you mean 'RETEXO'") as wrong:
+        lc.compare(graph, ["standard", "retexoo"], parts=2)
+    assert wrong.value.file is None and wrong.value.suggestion == "RETEXO"
 
 
 def test_pages_and_pictures_are_the_program_s() -> None:
@@ -266,10 +269,49 @@ def test_tables_of_other_libraries_become_graphs_by_the_rules_of_the_program(tmp
     assert {key: value.tolist() for key, value in read.arrays().items()} == {
         key: value.tolist() for key, value in graph.arrays().items()
     }
-    with pytest.raises(lc.DataError, match="nodes.parquet.*gender"):
+    assert {role.partition(":")[0] for role in graph.roles} == {"nodes", "edges"}
+    with pytest.raises(lc.DataError, match="^nodes: .*gender"):
         lc.Graph.from_arrow(edges, nodes, label="gender")
-    with pytest.raises(lc.DataError, match="list"):
+    with pytest.raises(lc.DataError, match="^nodes: .*'age'.* missing=\"mean\" or \"zero\" fills .*ignore=") as missing:
+        lc.Graph.from_arrow(edges, nodes.assign(age=[1.0, None, 2.0]))
+    assert missing.value.file is None and "parquet" not in str(missing.value)
+    with pytest.raises(lc.DataError, match="^edges: .*list"):
         lc.Graph.from_arrow([(0, 1)])
+
+
+def test_tables_are_read_like_those_of_a_run_and_predicted_as_by_the_program(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    draw = np.random.default_rng(0)
+    ids = np.array([f"p{row}" for row in range(200)])
+    people = pandas.DataFrame({"id": ids, "age": draw.normal(size=200), "city": draw.choice(["a", "b", "c"], 200)})
+    trained = people.assign(plan=draw.choice(["x", "y"], 200), split=draw.choice(["train", "val", "test"], 200))
+    calls = pandas.DataFrame({"caller": draw.choice(ids, 900), "callee": draw.choice(ids, 900)})
+    graph = lc.Graph.from_arrow(calls, trained, label="plan", undirected=True)
+    run = lc.train(graph, parts=2, epochs=5, model={"hidden": 8}, out=tmp_path / "run")
+    # One text that the run does not know, and none of one that it knows; no labels and no split.
+    people.loc[people["city"] == "b", "city"] = "elsewhere"
+    with pytest.raises(lc.DataError, match="like=run of Graph.from_arrow"):
+        run.predictions(lc.Graph.from_arrow(calls, people, undirected=True))
+    with pytest.warns(lc.LaconicWarning, match="nodes: .*'elsewhere'"):
+        other = lc.Graph.from_arrow(calls, people, undirected=True, like=run)
+    found = run.predictions(other)
+    calls.to_parquet(tmp_path / "calls.parquet")
+    people.to_parquet(tmp_path / "people.parquet")
+    data = ["--data", str(tmp_path / "calls.parquet"), "--nodes", str(tmp_path / "people.parquet"), "--symmetrise"]
+    done = program("predict", str(tmp_path / "run"), *data, "--out", str(tmp_path / "said.csv"))
+    assert done.returncode == 0, done.stderr
+    said = pandas.read_csv(tmp_path / "said.csv").set_index("id").loc[found.ids]
+    assert np.allclose(said["prob_0"], found.probabilities[:, 0], atol=1e-6) and list(said["class"]) == list(found.names)
+    with pytest.warns(lc.LaconicWarning):
+        flags = {"nodes": tmp_path / "people.parquet", "undirected": True, "like": tmp_path / "run"}
+        read = lc.Graph.read(tmp_path / "calls.parquet", **flags)
+    assert np.array_equal(run.predictions(read).logits, found.logits)
+    other.save(tmp_path / "other.npz")
+    with pytest.raises(lc.ConfigError, match="^like= is for tables"):
+        lc.Graph.read(tmp_path / "other.npz", like=run)
+    with pytest.raises(lc.ConfigError, match="the model decides"):
+        lc.Graph.from_arrow(calls, people, missing="mean", like=run)
 
 
 def test_partitions_say_who_owns_what_and_what_it_costs() -> None:

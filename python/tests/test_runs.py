@@ -239,8 +239,65 @@ def test_a_codec_that_is_gone_is_not_another_one(tmp_path: Path) -> None:
     assert kept.bytes
     with pytest.raises(lc.ConfigError, match="object"):
         lc.Run(tmp_path / "run", graph).predictions()
-    with pytest.raises(lc.ConfigError, match="in no folder"):
+    with pytest.raises(lc.ConfigError, match="in no folder: codec= hands it over"):
         lc.resume(tmp_path / "run", graph)
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_run_with_an_own_codec_goes_on_with_it_to_the_same_bits(from_file: bool, tmp_path: Path) -> None:
+    graph = lc.Graph.from_numpy(**arrays())
+    if from_file:
+        graph.save(tmp_path / "graph.npz")
+    given = tmp_path / "graph.npz" if from_file else graph
+    keys = {"parts": 3, "epochs": 20, "train": {"eval_every": 5}, "schedule": {"cache_inputs": False}}
+    whole = lc.train(given, messages={"forward": Halves(), "backward": Halves()}, **keys)
+    stop = {"on_round": lambda round: round["round"] >= 5, "out": tmp_path / "run"}
+    first = lc.train(given, messages={"forward": Halves(), "backward": Halves()}, **keys, **stop)
+    assert first.interrupted and first.digest != whole.digest
+    resumed = lc.resume(first, codec=Halves())
+    assert resumed.digest == whole.digest and not resumed.interrupted and resumed.bytes == whole.bytes
+    # Each of them holds the codec, as long as it is there.
+    del first
+    assert np.array_equal(resumed.predictions().logits, whole.predictions().logits)
+    del resumed
+    with pytest.raises(lc.ConfigError, match="object"):
+        lc.Run(tmp_path / "run", graph).predictions()
+
+
+def test_a_codec_is_asked_for_where_there_is_one_and_what_it_raises_comes_back(tmp_path: Path) -> None:
+    graph = lc.Graph.from_numpy(**arrays())
+    stop = {"on_round": lambda round: round["round"] >= 5, "epochs": 20, "train": {"eval_every": 5}, "parts": 2}
+    first = lc.train(graph, out=tmp_path / "plain", **stop)
+    with pytest.raises(lc.ConfigError, match="^codec: .*names none"):
+        lc.resume(first, codec=Halves())
+    second = lc.train(graph, messages={"forward": Halves()}, out=tmp_path / "own", **stop)
+
+    class Broken(Halves):
+        def encode(self, rows: np.ndarray) -> bytes:
+            raise ZeroDivisionError("encode")
+
+    with pytest.raises(ZeroDivisionError, match="encode"):
+        lc.resume(second, codec=Broken())
+
+
+@pytest.mark.parametrize("graph", ["in memory", "a file"])
+def test_a_file_that_asks_for_processes_gets_them(graph: str, tmp_path: Path) -> None:
+    own = lc.Graph.from_numpy(**arrays())
+    own.save(tmp_path / "graph.npz")
+    data = "" if graph == "in memory" else f"[data]\npath = {json.dumps(str(tmp_path / 'graph.npz'))}\n"
+    parts = "[partition]\nparts = 2\n[train]\nepochs = 3\n"
+    (tmp_path / "run.toml").write_text(f'{data}{parts}[transport]\nkind = "processes"\n')
+    given = {"graph": own if graph == "in memory" else None, "config": tmp_path / "run.toml"}
+    run = lc.train(**given)
+    assert run.summary["config"]["transport"]["kind"] == "processes" and run.summary["transport"] == "processes"
+    assert run.digest == lc.train(**given, transport="threads").digest
+    with pytest.raises(lc.ConfigError, match="on_round: workers that are processes"):
+        lc.train(**given, on_round=print)
+    with pytest.raises(lc.ConfigError, match="transport: a codec that is a Python object"):
+        lc.train(**given, messages={"forward": Halves()})
+    (tmp_path / "run.toml").write_text(f'{data}{parts}[transport]\nkind = "mpi"\n')
+    with pytest.raises(lc.ConfigError, match="^out: workers of MPI"):
+        lc.train(**given)
 
 
 def test_errors_of_a_codec_in_several_workers_do_not_wait_for_each_other() -> None:

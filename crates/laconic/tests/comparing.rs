@@ -234,6 +234,7 @@ fn the_methods_of_papers_plan_and_run_on_a_generated_graph() {
     assert_eq!(names(&picked), ["VARCO", "standard"]);
     assert_eq!(number(&line(&picked, "VARCO"), "boundary"), boundary("VARCO"));
     place.refused("compare run.toml --methods metis --plan", 2, &["\"metis\"", "RETEXO | "]);
+    place.refused("compare run.toml --methods AdaPQ --plan", 2, &["\"AdaPQ\"", "did you mean \"AdaQP\"?"]);
     let found = place.json(&format!("{compare} --seeds 1 --set train.epochs=2"));
     for line in found["methods"].as_array().expect("methods") {
         assert_eq!(line["runs"].as_array().expect("runs").len(), 1, "{line}");

@@ -301,8 +301,17 @@ pub struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// Rows of so many columns, as they stand somewhere.
-    pub(crate) fn of(values: &'a [f32], columns: usize) -> Span<'a> {
-        Span { rows: values.len() / columns.max(1), columns, values: Values::F32(values) }
+    pub(crate) fn of<T: Value>(values: &'a [T], columns: usize) -> Span<'a> {
+        Span::from_values(T::values(values), columns)
+    }
+
+    /// The same of values that are stored either way.
+    pub(crate) fn from_values(values: Values<&'a [f32], &'a [Bf16]>, columns: usize) -> Span<'a> {
+        let stored = match values {
+            Values::F32(values) => values.len(),
+            Values::Bf16(values) => values.len(),
+        };
+        Span { rows: stored / columns.max(1), columns, values }
     }
 
     /// Some of its rows.

@@ -22,6 +22,8 @@ pub static PYTHON: CodecKind =
 struct Object {
     codec: Py<PyAny>,
     raised: Option<PyErr>,
+    /// How many [`Registered`] have this number.
+    holders: usize,
 }
 
 /// The objects of all runs that are going on, since what makes a codec can be handed numbers alone.
@@ -37,12 +39,17 @@ pub struct Registered(u32);
 
 #[pymethods]
 impl Registered {
+    /// The number is that of a run that goes on, where it is given; the object stands for the run's own from here on.
     #[new]
-    fn new(codec: Py<PyAny>) -> Registered {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        if let Ok(mut objects) = OBJECTS.lock() {
-            objects.insert(number, Object { codec, raised: None });
-        }
+    #[pyo3(signature = (codec, number = None))]
+    fn new(codec: Py<PyAny>, number: Option<u32>) -> Registered {
+        let number = number.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        let earlier = OBJECTS.lock().ok().and_then(|mut objects| {
+            let holders = objects.get(&number).map_or(1, |object| object.holders + 1);
+            objects.insert(number, Object { codec, raised: None, holders })
+        });
+        // As in `drop`.
+        drop(earlier);
         Registered(number)
     }
 
@@ -61,7 +68,11 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         // Dropped when nobody holds the lock: an object may run code of its own as it goes.
-        let gone = OBJECTS.lock().ok().and_then(|mut objects| objects.remove(&self.0));
+        let gone = OBJECTS.lock().ok().and_then(|mut objects| {
+            let holders = &mut objects.get_mut(&self.0)?.holders;
+            *holders -= 1;
+            if *holders == 0 { objects.remove(&self.0) } else { None }
+        });
         drop(gone);
     }
 }

@@ -9,23 +9,29 @@ mod predict;
 mod threads;
 mod train;
 
-use std::ffi::OsString;
-
-use pyo3::prelude::*;
-
-/// The program `laconic` with the words of its command line; `again` are those that start it once more.
-#[pyfunction]
-fn run_program(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
-    py.detach(|| laconic_gnn::run(words, Some(again)))
-}
-
 /// Graph neural networks on graphs that are stored in several places.
-#[pymodule(gil_used = false)]
-fn _laconic(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_function(wrap_pyfunction!(run_program, module)?)?;
-    module.add_function(wrap_pyfunction!(train::train, module)?)?;
-    module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
-    module.add_class::<codec::Registered>()?;
-    module.add_class::<graph::Graph>()
+#[pyo3::pymodule(gil_used = false)]
+mod _laconic {
+    use std::ffi::OsString;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::codec::Registered;
+    #[pymodule_export]
+    use super::graph::Graph;
+    #[pymodule_export]
+    use super::predict::predict;
+    #[pymodule_export]
+    use super::train::{resume, train, transport};
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "what Python calls it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// The program `laconic` with the words of its command line; `again` are those that start it once more.
+    #[pyfunction]
+    fn run_program(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
+        py.detach(|| laconic_gnn::run(words, Some(again)))
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use laconic_train::config::{DataConfig, TransportKind};
 use laconic_train::run::source::prepared_of;
-use laconic_train::{Config, Data, Observer, Options, RoundReport, TrainError};
+use laconic_train::{Config, Data, Members, Observer, Options, RoundReport, TrainError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -20,6 +20,9 @@ use crate::threads::may_compute;
 
 /// How often signals are looked for while a run goes on.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The key that says where rates and ramps end.
+const HORIZON: &str = "train.horizon";
 
 /// Tells Python of a run: `watch(kind, text)`.
 struct Told {
@@ -84,6 +87,13 @@ impl Observer for Told {
     }
 }
 
+/// What carries the bytes of a run of this configuration: `transport.kind`.
+#[pyfunction]
+#[pyo3(signature = (config, settings))]
+pub fn transport(config: Option<PathBuf>, settings: Vec<String>) -> PyResult<&'static str> {
+    Ok(configured(config.as_deref(), &settings)?.1.transport.kind.name())
+}
+
 /// Trains with workers as threads of this process, or as the one worker of a process of MPI, and writes the folder of
 /// the run: on a graph, or without one, as under MPI, on what `data.path` names. `config` is a configuration in TOML,
 /// `settings` are KEY=VALUE. Returns whether the run was stopped.
@@ -99,9 +109,51 @@ pub fn train(
     force: bool,
 ) -> PyResult<bool> {
     may_compute()?;
+    let (members, config) = configured(config.as_deref(), &settings)?;
+    run(py, graph, config, watch, Options { out: Some(out), force, members, ..Options::default() })
+}
+
+/// Goes on with the run in a folder, as the program does, with workers as threads of this process.
+#[pyfunction]
+#[pyo3(signature = (graph, folder, settings, watch))]
+pub fn resume(
+    py: Python<'_>,
+    graph: Option<Py<Graph>>,
+    folder: PathBuf,
+    settings: Vec<String>,
+    watch: Py<PyAny>,
+) -> PyResult<bool> {
+    may_compute()?;
+    let file = folder.join("config.toml");
+    let ((members, mut config), (_, before)) = (configured(Some(&file), &settings)?, configured(Some(&file), &[])?);
+    let key = |setting: &String| setting.split('=').next().unwrap_or_default().to_owned();
+    let mut changes: Vec<String> = settings.iter().map(key).collect();
+    // Rates and ramps run towards the end that they had, unless somebody wants them otherwise.
+    if !["train.lr_schedule", HORIZON].iter().any(|asked| changes.iter().any(|key| key == asked)) {
+        let asked = config.train.horizon.clone();
+        config = members.keeping_horizon(config, &before).map_err(error::of)?;
+        changes.extend((config.train.horizon != asked).then(|| HORIZON.to_owned()));
+    }
+    // What was rehearsed is over.
+    config.transport.fault = None;
+    run(py, graph, config, watch, Options { out: Some(folder), resume: true, changes, members, ..Options::default() })
+}
+
+/// What names stand for, and the configuration of a file and of what is set over it.
+fn configured(file: Option<&Path>, settings: &[String]) -> PyResult<(Members, Config)> {
     let members = codec::members().map_err(error::of)?;
-    let config = config.map_or_else(|| members.parse("", &settings), |path| members.load(&path, &settings));
-    let mut config = config.map_err(error::of)?;
+    let config = file.map_or_else(|| members.parse("", settings), |path| members.load(path, settings));
+    Ok((members, config.map_err(error::of)?))
+}
+
+/// Runs; whether the run was stopped.
+fn run(
+    py: Python<'_>,
+    graph: Option<Py<Graph>>,
+    mut config: Config,
+    watch: Py<PyAny>,
+    options: Options,
+) -> PyResult<bool> {
     if let Some(graph) = &graph {
         config.data = in_memory(&config.data, graph.get());
     }
@@ -118,7 +170,7 @@ pub fn train(
     };
     let raised = Arc::new(Mutex::new(None));
     let observer = Box::new(Told { watch, raised: raised.clone() });
-    let options = Options { out: Some(out), observer, force, members, ..Options::default() };
+    let options = Options { observer, ..options };
     let (ended, signal) = watched(py, options, move |options| match config.transport.kind {
         TransportKind::Mpi => as_worker(&config, options),
         _ => laconic_train::train(&config, data, options).map(|run| run.summary.interrupted),

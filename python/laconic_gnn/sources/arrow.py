@@ -11,10 +11,11 @@ from ..errors import DataError
 _OWN = {"polars": "write_parquet", "duckdb": "write_parquet", "_duckdb": "write_parquet"}
 
 
-def write(table: Any, path: str) -> None:
+def write(name: str, table: Any, path: str) -> None:
     """Writes a table as a Parquet file.
 
     Args:
+        name: what the caller calls it.
         table: an object with ``__arrow_c_stream__``.
         path: the file.
 
@@ -24,7 +25,7 @@ def write(table: Any, path: str) -> None:
     """
     if not hasattr(table, "__arrow_c_stream__"):
         usual = "a DataFrame of pandas or polars, a relation of DuckDB or a Table of pyarrow"
-        raise DataError(f"expected a table such as {usual}, found {type(table).__name__}")
+        raise DataError(f"{name}: expected a table such as {usual}, found {type(table).__name__}")
     own = _OWN.get(type(table).__module__.partition(".")[0])
     if own is not None and hasattr(table, own):
         getattr(table, own)(path)

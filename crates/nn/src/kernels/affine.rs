@@ -44,7 +44,7 @@ impl<'a> Left<'a> {
         match self {
             Left::Rows(x) => (x.rows(), x.columns()),
             Left::Sum(x, ..) => (x.rows(), x.columns()),
-            Left::Neighbours(sums) => (sums.block.destinations(), sums.rows.columns()),
+            Left::Neighbours(sums) => (sums.along.block.destinations(), sums.rows.columns()),
         }
     }
 

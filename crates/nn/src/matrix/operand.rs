@@ -9,7 +9,7 @@ use super::{DenseRows, Matrix, Precision, Rows, SparseRows};
 pub enum Operand {
     /// A dense matrix: features that are mostly not zero.
     Dense(Matrix),
-    /// Rows of a dense matrix in another order, by their places in it: features that somebody lends stay where they are.
+    /// Rows of a dense matrix in another order, by their places in it: features that are lent stay where they are.
     Placed(Matrix, Vec<u32>),
     /// A sparse matrix: bag-of-words features and their aggregates.
     Sparse(SparseRows),

@@ -18,8 +18,8 @@ pub enum Rows<'a> {
     Made(DenseRows<'a>),
 }
 
-/// Dense rows as they stand, or in another order, or with dropout, which are made whenever they are read: no copy of them
-/// is kept, and a product makes a few of them at a time, in the cache.
+/// Dense rows as they stand, or in another order, or with dropout, which are made whenever they are read: no copy of
+/// them is kept, and a product makes a few of them at a time, in the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct DenseRows<'a> {
     span: Span<'a>,

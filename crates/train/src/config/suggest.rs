@@ -117,11 +117,12 @@ pub(crate) fn one_of(key: &str, value: &str, names: &[&str]) -> Result<()> {
     if names.contains(&value) {
         return Ok(());
     }
-    let hint = hint_of_value(value, names).map(|hint| format!("; {hint}")).unwrap_or_default();
+    let hint = suggested(value, names).map(|hint| format!("; {hint}")).unwrap_or_default();
     Err(TrainError::config(format!("{key} = {value:?}: expected one of {}{hint}", names.join(", "))))
 }
 
-fn hint_of_value(value: &str, names: &[&str]) -> Option<String> {
+/// What was probably meant by a value that is none of the names, as the end of a sentence; nothing where none is near.
+pub fn suggested(value: &str, names: &[&str]) -> Option<String> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
     let is = |name: &&str| plain(name) == plain(value);
     let here = |name: &&str| names.contains(name);
@@ -137,7 +138,7 @@ fn hint_of_value(value: &str, names: &[&str]) -> Option<String> {
     }
     let same = names.iter().copied().find(|name| is(name));
     let elsewhere = || VALUES_ELSEWHERE.iter().find(|(other, name)| is(other) && here(name)).map(|(_, name)| *name);
-    let near = || names.iter().copied().find(|name| is_near(&value.to_lowercase(), name));
+    let near = || names.iter().copied().find(|name| is_near(&value.to_lowercase(), &name.to_lowercase()));
     same.or_else(elsewhere).or_else(near).map(|name| format!("did you mean {name:?}?"))
 }
 

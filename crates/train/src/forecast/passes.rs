@@ -90,8 +90,10 @@ struct Sizes {
     live: bool,
     /// Whether its end reads own rows, and so has a gradient for them.
     reads_rows: bool,
-    /// Whether it is one function, from rows to rows.
+    /// Whether its backward pass is one function.
     undivided: bool,
+    /// Whether others read its rows until the end, so that their gradient then has a place of its own.
+    joined: bool,
 }
 
 /// How a pass keeps what its backward pass could read.
@@ -149,8 +151,9 @@ fn hold(held: &mut Held, over: Over<'_>, stage: &Stage, keeping: Keeping) {
         let live = layer.facts().message_has_parameters;
         // The first reads inputs of as many rows as it outputs.
         let (read, put_out) = (put_out[index.saturating_sub(1)], put_out[index]);
-        let undivided = !crosses && read == put_out && undivided(&stage.network, index).is_some();
-        let folds = layer.facts().message_width > 0 && (index > 0 || live) && !undivided;
+        let undivided = undivided(&stage.network, index).filter(|_| !crosses);
+        let is_one_function = undivided.is_some_and(|of| of.is_for_both_ways());
+        let folds = layer.facts().message_width > 0 && (index > 0 || live) && !is_one_function;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!layer.facts().messages_are_rows() || index == 0);
         let in_place = outputs_replace_folds(layer);
@@ -164,7 +167,8 @@ fn hold(held: &mut Held, over: Over<'_>, stage: &Stage, keeping: Keeping) {
             in_place,
             live,
             reads_rows: layer.facts().reads_own_row,
-            undivided,
+            undivided: undivided.is_some(),
+            joined: stage.network.joined().is_some(),
         }
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
@@ -279,8 +283,11 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
         let before = &sizes[index - 1];
         let before = if before.in_place || of.stands { 0 } else { before.z };
         if of.undivided {
-            held.take(of.x);
-            [of.z, of.x, before].into_iter().for_each(|values| held.give(values));
+            // Else the gradient comes back in the place of the rows.
+            held.give(if of.live { of.messages } else { 0 });
+            held.give(of.folded);
+            held.take(if of.joined { of.x } else { 0 });
+            [of.z, if of.joined { of.x } else { 0 }, before].into_iter().for_each(|values| held.give(values));
             continue;
         }
         if was_forgotten && !of.live {
@@ -359,6 +366,7 @@ mod tests {
             live: false,
             reads_rows: true,
             undivided: false,
+            joined: false,
         }
     }
 
@@ -415,20 +423,20 @@ mod tests {
     }
 
     #[test]
-    fn units_that_are_one_function_hold_rows_and_their_gradients_alone() {
+    fn units_that_are_one_function_hold_rows_alone() {
         let undivided = |x, z| Sizes { folded: 0, folds: false, undivided: true, ..unit(x, z) };
         let sizes = [Sizes { folded: 0, folds: false, ..unit(0, 100) }, undivided(100, 100), undivided(100, 10)];
-        // z0, x1, z1, x2, z2, dz2 and dx2.
-        assert_eq!(most(&sizes, Keeping::All), 5 * 100 + 2 * 10);
-        // z0, z1, x2, z2, dz2 and dx2; then z0, z2, dz1, x1 and dx1 are less.
-        assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 2 * 10);
+        // z0, x1, z1, x2, z2 and dz2.
+        assert_eq!(most(&sizes, Keeping::All), 4 * 100 + 2 * 10);
+        // z0, z1, x2, z2 and dz2; x1 has the place of z1.
+        assert_eq!(most(&sizes, Keeping::Least), 3 * 100 + 2 * 10);
         // z0 and x1, x1 and z1, or z1 and x2; what is wide is not lent to the narrow z2.
         assert_eq!(most(&sizes, Keeping::Nothing), 2 * 100 + 10);
-        // z0 that is x1, z1 that is x2, z2, dz2 and dx2; the rows are there once, so none are made again.
+        // z0 that is x1, z1 that is x2, z2 and dz2; the rows are there once, so none are made again.
         let stands = |of: Sizes| Sizes { stands: true, ..of };
         let sizes = [sizes[0], stands(sizes[1]), stands(sizes[2])];
-        assert_eq!(most(&sizes, Keeping::All), 3 * 100 + 2 * 10);
-        assert_eq!(most(&sizes, Keeping::Least), 3 * 100 + 2 * 10);
+        assert_eq!(most(&sizes, Keeping::All), 2 * 100 + 2 * 10);
+        assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 2 * 10);
         // One after the other.
         assert_eq!(most(&sizes, Keeping::Nothing), 2 * 100 + 10);
     }

@@ -182,7 +182,10 @@ fn as_sparse_as(x: &Operand, rows: Matrix) -> Operand {
 }
 
 /// The halo's rows, each of which its owner sends once.
-fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
+///
+/// # Errors
+/// If another worker does not answer, or a codec refuses the rows.
+pub fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
     let mut halo = Matrix::stored(own.precision());
     halo.reshape(peers.halo.rows(), own.columns());
     let adaptive = peers.halo.coders.coding(tag).is_adaptive();

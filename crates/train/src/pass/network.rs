@@ -4,9 +4,9 @@
 //! fold the halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local
 //! block's.
 
-use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
+use laconic_nn::kernels::{Store, Through};
 use laconic_nn::matrix::Values;
 use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Undivided, Wanted, Whole};
 
@@ -123,10 +123,10 @@ impl Pass {
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (is_last, in_place) = (walk.is_last(index), walk.outputs_replace_folds(index));
         let forgets = walk.forgets();
-        if let Some(undivided) = walk.undivided(index) {
-            self.spare.shape_as(z, (x.rows(), layer.facts().outputs), walk.stores_outputs(index));
-            let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
-            undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
+        if let Some(undivided) = walk.undivided(index).filter(|of| of.is_for_both_ways()) {
+            self.spare.shape_as(z, (nodes.ids.len(), layer.facts().outputs), walk.stores_outputs(index));
+            let edges = Whole { weight: walk.sender_weight(index), block: graph.own };
+            undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, edges, x, z);
             if (walk.makes_rows_again(index) || forgets) && !is_last {
                 self.spare.take(x);
             }
@@ -273,15 +273,23 @@ impl Pass {
         Ok(())
     }
 
-    /// The same, of a unit that is one function.
+    /// The same, of a unit that is one function: its rows become their gradient. What is put together for the last unit
+    /// is read until the end.
     fn undivided_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, undivided: &dyn Undivided, g: &mut [f32]) {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
         let nodes = graph.nodes;
         let Tape { x, near, .. } = &mut self.tapes[index];
-        let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
-        self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
+        [&mut near.messages, &mut near.folded].into_iter().for_each(|unread| self.spare.take(unread));
+        if walk.network.joined().is_some() {
+            self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
+            copy_scaled(walk.peers.compute, &mut self.next_gradient, Store::Set, Rows::Dense(x), 1.0, None);
+        } else {
+            std::mem::swap(x, &mut self.next_gradient);
+        }
+        let edges = Whole { weight: walk.sender_weight(index), block: graph.own };
+        let through = walk.returns_through(index);
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
-        undivided.backward(at, g, input, &self.gradient, &mut self.next_gradient);
+        undivided.backward(at, g, edges, &self.gradient, (&mut self.next_gradient, through));
         self.spare.take(&mut self.gradient);
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
     }
@@ -308,6 +316,7 @@ impl Pass {
         }
         let Tape { z, statistics, .. } = &self.tapes[index - 1];
         let out = if walk.network.is_top(index - 1) { &*top } else { &self.tapes[index].x };
+        let out = Some(out).filter(|_| walk.returns_through(index) == Through::All);
         let done = Activated { out, z, statistics };
         let (between, ids) = (walk.between(index - 1), walk.senders(index).ids);
         between.backward(walk.peers.compute, ids, &mut self.gradient, done, g);

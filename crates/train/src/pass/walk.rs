@@ -1,5 +1,7 @@
 //! One pass on its way: what it is for, what it runs over, and the way to the peers.
 
+use laconic_nn::after::After;
+use laconic_nn::kernels::Through;
 use laconic_nn::network::Network;
 use laconic_nn::{Facts, Layer, Nodes, Precision, Undivided};
 
@@ -66,11 +68,6 @@ impl<'a> Walk<'a, '_> {
         self.required_rows.map_or(self.graph.nodes, |required_rows| required_rows.senders(self.graph.nodes, index))
     }
 
-    /// Whether unit `index` outputs fewer rows than it reads.
-    fn narrows(&self, index: usize) -> bool {
-        self.graph_of(index).nodes.ids.len() < self.senders(index).ids.len()
-    }
-
     /// Whether nothing but the end of a pass is wanted: no backward pass follows, and nothing is put together.
     pub(super) fn forgets(&self) -> bool {
         !self.context.training && self.network.joined().is_none()
@@ -82,9 +79,18 @@ impl<'a> Walk<'a, '_> {
         self.network.units().get(index).filter(|_| reads)?.layer.facts().sender_weight.of(&self.senders(index))
     }
 
-    /// Unit `index` as one function, where it has one, no row crosses, and it outputs all that it reads.
+    /// Unit `index` as one function, where it has one and no row crosses.
     pub(super) fn undivided(&self, index: usize) -> Option<&'a dyn Undivided> {
-        undivided(self.network, index).filter(|_| self.peers.halo.is_empty() && !self.narrows(index))
+        undivided(self.network, index).filter(|_| self.peers.halo.is_empty())
+    }
+
+    /// Through which values of the rows that unit `index` reads their gradient returns at once: one function turns the
+    /// ReLU before it back as well, where nobody else reads what that put out.
+    pub(super) fn returns_through(&self, index: usize) -> Through {
+        let before = index.checked_sub(1).map(|before| &self.network.units()[before].after);
+        let is_relu = before.is_some_and(|after| *after != After::Nothing && after.slope().is_none());
+        let alone = self.network.joined().is_none() && self.undivided(index).is_some();
+        if is_relu && alone { Through::Positive } else { Through::All }
     }
 
     /// What messages of unit `index` are its rows times, where these are not multiplied already.

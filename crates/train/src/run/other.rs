@@ -47,8 +47,7 @@ pub fn open_other(
         (parts.collect::<std::result::Result<Vec<Part>, _>>()?, Vec::new())
     } else {
         // From tables, what the model's own columns were made of.
-        let classes = (0..card.classes).map(|class| card.about.class(class)).collect();
-        let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
+        let options = ReadOptions { like: Some(card.recipe()), ..options.clone() };
         let (dataset, roles) = read_with_roles(path, &options)?;
         let parts = cut((members, config), (dataset, path), workers.unwrap_or(1), card)?;
         (parts, roles.notes().collect())

@@ -20,7 +20,7 @@ pub(super) fn rows(
     (links, local): (&HaloPlan, &Local),
     features: Operand,
 ) -> Result<Operand> {
-    if plan.inputs.told.is_empty() {
+    if plan.inputs.told.is_empty() && plan.inputs.features {
         return Ok(features);
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();

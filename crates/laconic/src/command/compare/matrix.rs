@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::limits::read_file;
-use laconic_train::config::{PartitionConfig, TransportKind};
+use laconic_train::config::{PartitionConfig, TransportKind, suggested};
 use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
@@ -100,7 +100,7 @@ impl Matrix {
             entries.extend(sweep.methods().map_err(at)?);
         }
         if !wishes.methods.is_empty() {
-            entries = picked(entries, &wishes.methods).map_err(at)?;
+            entries = picked(entries, &wishes.methods)?;
         }
         if entries.is_empty() {
             return refuse(format!("{place}: no [[method]] and no [[sweep]], so nothing to compare"));
@@ -160,18 +160,28 @@ impl MatrixFile {
     }
 }
 
-/// The methods of these names, whatever the case of their letters.
-fn picked(entries: Vec<MethodEntry>, names: &[String]) -> Result<Vec<MethodEntry>> {
+/// The methods of these names, whatever the case of their letters; `words` are what stands between commas, of which a
+/// name may have some.
+fn picked(entries: Vec<MethodEntry>, words: &[String]) -> Result<Vec<MethodEntry>> {
     let all: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    let mut places: Vec<usize> = Vec::with_capacity(names.len());
-    for name in names {
-        let wanted = name.trim().to_lowercase();
-        let place = all.iter().position(|known| known.to_lowercase() == wanted);
-        match place {
-            Some(place) if places.contains(&place) => return refuse(format!("--methods names {name:?} twice")),
-            Some(place) => places.push(place),
-            None => return refuse(format!("--methods: no method is called {name:?}; there are {}", all.join(" | "))),
+    let longest = all.iter().map(|name| name.split(',').count()).max().unwrap_or(1);
+    let place_of = |words: &[String]| {
+        let wanted = words.join(",").trim().to_lowercase();
+        all.iter().position(|known| known.to_lowercase() == wanted)
+    };
+    let mut places: Vec<usize> = Vec::with_capacity(words.len());
+    let mut rest = words;
+    while let Some(name) = rest.first() {
+        let counts = (1..=longest.min(rest.len())).rev();
+        let Some((count, place)) = counts.filter_map(|count| Some(count).zip(place_of(&rest[..count]))).next() else {
+            let hint = suggested(name.trim(), &all).map(|hint| format!("{hint} ")).unwrap_or_default();
+            return refuse(format!("--methods: no method is called {name:?}; {hint}there are {}", all.join(" | ")));
+        };
+        if places.contains(&place) {
+            return refuse(format!("--methods names {:?} twice", all[place]));
         }
+        places.push(place);
+        rest = &rest[count..];
     }
     let mut entries: Vec<Option<MethodEntry>> = entries.into_iter().map(Some).collect();
     Ok(places.into_iter().filter_map(|place| entries[place].take()).collect())

@@ -1,11 +1,13 @@
 //! `laconic data convert`
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
 use laconic_graph::info::{empty_classes, one_hot};
 use laconic_graph::roles::Roles;
 use laconic_graph::write_tables::TableFormat;
+use laconic_train::record::weights::read_of_run;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +26,10 @@ pub struct Convert {
     /// The format to write [default: what the file's name says]
     #[arg(long, value_name = "FORMAT")]
     to: Option<Format>,
+    /// Read tables with the feature columns and classes that the model of this run has; columns of labels and split may
+    /// be missing
+    #[arg(long, value_name = "RUN")]
+    like: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -40,7 +46,8 @@ them nodes.csv or nodes.parquet with ids, features, labels and split; without an
 
 Examples:
   laconic data convert friends.csv --nodes people.csv --symmetrise --out friends.npz
-  laconic data convert friends.npz --to parquet --out friends";
+  laconic data convert friends.npz --to parquet --out friends
+  laconic data convert new_friends.csv --nodes new_people.csv --like runs/gcn --out new.npz";
 
 /// Reads a dataset and writes it in the interchange format, or as tables.
 pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
@@ -55,7 +62,8 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
         None => args.file.check()?,
         Some(format) => args.file.check_tables(format)?,
     }
-    let (dataset, roles) = args.input.read(output)?;
+    let model = args.like.as_deref().map(read_of_run).transpose()?;
+    let (dataset, roles) = args.input.read_like(model.as_ref().map(|model| &model.card), output)?;
     let read_seconds = started.elapsed().as_secs_f64();
     for what in empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)) {
         output.say(format_args!("note: {what}"));

@@ -9,6 +9,7 @@ use laconic_graph::prepare::fill_missing;
 use laconic_graph::read::{READERS, ReadOptions, idle_key, read_with_roles};
 use laconic_graph::roles::Roles;
 use laconic_train::config::DataConfig;
+use laconic_train::record::card::Card;
 
 use super::tables::{TableFlags, flag};
 use crate::command::mistaken::refuse_in_place_of_data;
@@ -60,10 +61,24 @@ const READING: &str = "Reading";
 impl Input {
     /// Reads the dataset, and says what became of the columns of its tables.
     pub fn read(&self, output: &Output) -> Result<(Dataset, Roles)> {
+        self.read_like(None, output)
+    }
+
+    /// The same with the columns and classes of a model, where one is given.
+    pub fn read_like(&self, model: Option<&Card>, output: &Output) -> Result<(Dataset, Roles)> {
         refuse_in_place_of_data(&self.path)?;
         self.reading.refuse_idle_options(&self.path)?;
         let _waiting = output.begins(format_args!("reading {}", self.path.display()));
-        let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
+        if let Some(card) = model {
+            if let Some((_, format)) = idle_key(&self.path, std::iter::once("data.categories")) {
+                bail!("--like is for tables, but {} is {format}", self.path.display());
+            }
+            if !card.about.columns.is_empty() {
+                self.reading.refuse_other_features()?;
+            }
+        }
+        let options = ReadOptions { like: model.map(Card::recipe), ..self.reading.options() };
+        let (mut dataset, roles) = read_with_roles(&self.path, &options)?;
         let trained = dataset.splits.first().map(|split| split.roles.as_slice());
         fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, trained);
         Ok((dataset, roles))

@@ -85,7 +85,7 @@ fn adjoint_agrees_with_finite_differences() {
         let (out, statistics) = subject.run(&compute);
         let mut found = [g.clone(), Matrix::zeros(1, width), Matrix::zeros(1, width), Matrix::zeros(1, 1)];
         let [dz, dw, db, ds] = &mut found;
-        let done = Activated { out: &out, z: &subject.values[0], statistics: &statistics };
+        let done = Activated { out: Some(&out), z: &subject.values[0], statistics: &statistics };
         let gradients = Gradients { weight: dw.data_mut(), bias: db.data_mut(), slope: ds.data_mut() };
         activate_adjoint(&mut compute, dz, subject.between(), done, &subject.nodes, gradients);
         let e = 1e-3;
@@ -129,7 +129,7 @@ fn a_relu_in_place_gives_and_returns_what_it_does_beside_its_input() {
         activate(&compute, &mut out, &z, between, &nodes, &mut statistics);
         let mut gradients = [0; 2].map(|_| random(rows, width, 2));
         let [beside, in_place] = &mut gradients;
-        let done = Activated { out: &out, z: &z, statistics: &statistics };
+        let done = Activated { out: Some(&out), z: &z, statistics: &statistics };
         activate_adjoint(&mut compute, beside, between, done, &nodes, Gradients::default());
         activate_in_place(&compute, &mut z, between, &nodes);
         let bits = |matrix: &Matrix| {
@@ -141,7 +141,7 @@ fn a_relu_in_place_gives_and_returns_what_it_does_beside_its_input() {
             (0..rows).map(&mut of).collect::<Vec<_>>()
         };
         assert_eq!(bits(&z), bits(&out), "{between:?} {precision:?}");
-        let done = Activated { out: &z, z: &Matrix::default(), statistics: &statistics };
+        let done = Activated { out: Some(&z), z: &Matrix::default(), statistics: &statistics };
         activate_adjoint(&mut compute, in_place, between, done, &nodes, Gradients::default());
         assert_eq!(bits(in_place), bits(beside), "{between:?} {precision:?}");
     }
