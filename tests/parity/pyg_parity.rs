@@ -333,6 +333,7 @@ fn one_worker(
     let network = network(&config.model.arch, case)?;
     let (hand_on, rounds) = (HandOn::Nothing, case.losses.len() as u32);
     let stage = Stage {
+        propagation: None,
         network,
         cache_inputs: true,
 

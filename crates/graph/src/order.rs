@@ -170,7 +170,8 @@ impl Order {
         plan
     }
 
-    /// Moves all that a part knows of its own nodes to their places, but for their edges and the user's ids.
+    /// Moves all that a part knows of its own nodes to their places, but for their edges and the user's ids, and for
+    /// dense features that somebody lends: moved, they would be copied.
     pub fn move_nodes(&self, part: &mut Part) {
         self.move_rows(&mut part.nodes, 1);
         self.move_known(&mut part.left_out, 1);
@@ -182,6 +183,7 @@ impl Order {
         }
         match &mut part.features {
             Features::None => {}
+            Features::Dense { values, .. } if values.lender().is_some() => {}
             Features::Dense { columns, values } => self.move_rows(values, *columns),
             Features::Sparse { offsets, indices, values, .. } => {
                 let (mut bounds, mut columns, mut stored) =

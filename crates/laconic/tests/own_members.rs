@@ -56,13 +56,14 @@ impl Selection for First {
 
 /// Layer after layer, the first at a rate of its own.
 static IN_TURN: ScheduleKind =
-    ScheduleKind { name: "in_turn", options: &["first_lr"], trainers: false, stages: in_turn };
+    ScheduleKind { name: "in_turn", options: &["first_lr"], trainers: false, propagates: None, stages: in_turn };
 
 fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
     let first_lr = config.schedule.own.number("first_lr").ok().flatten();
     let stage = |index: usize| Stage {
         network: architecture.stage(kind, index, Handed::Hidden),
+        propagation: None,
         cache_inputs: true,
         redraws: false,
         sample_inputs: true,

@@ -74,6 +74,11 @@ impl After {
         }
     }
 
+    /// Whether it is ReLU and nothing else, whose output tells all that its adjoint has to know.
+    pub fn is_relu_alone(&self) -> bool {
+        *self == After::RELU
+    }
+
     /// Whether columns are normalised over rows.
     pub fn normalises_columns(&self) -> bool {
         self.norm().is_some_and(|norm| norm.kind == NormKind::Batch)

@@ -1,5 +1,6 @@
 //! Dense and sparse matrices, rows are nodes. Values are `f32`; dense rows may be stored as [`Bf16`].
 
+mod operand;
 mod precision;
 mod rows;
 mod sparse;
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use laconic_array::Array;
 
+pub use operand::Operand;
 pub(crate) use precision::each_value;
 pub use precision::{Bf16, Precision, Value, Values};
 pub use rows::{DenseRows, Rows};
@@ -90,6 +92,21 @@ impl Matrix {
         if self.precision() != precision {
             *self = Matrix::stored(precision);
         }
+    }
+
+    /// A matrix of the rows named by `rows`, in that order.
+    pub(crate) fn gather(&self, rows: &[u32]) -> Matrix {
+        fn of<T: Value>(values: &[T], columns: usize, rows: &[u32]) -> Array<T> {
+            let mut gathered = Array::with_capacity(rows.len() * columns);
+            rows.iter().for_each(|&row| gathered.extend_from_slice(&values[row as usize * columns..][..columns]));
+            gathered
+        }
+        let columns = self.columns();
+        let values = match self.values() {
+            Values::F32(values) => Values::F32(of(values, columns, rows)),
+            Values::Bf16(values) => Values::Bf16(of(values, columns, rows)),
+        };
+        Matrix::from_values(rows.len(), columns, values)
     }
 
     /// The same values stored so, rounded where that takes rounding.
@@ -284,8 +301,17 @@ pub struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// Rows of so many columns, as they stand somewhere.
-    pub(crate) fn of(values: &'a [f32], columns: usize) -> Span<'a> {
-        Span { rows: values.len() / columns.max(1), columns, values: Values::F32(values) }
+    pub(crate) fn of<T: Value>(values: &'a [T], columns: usize) -> Span<'a> {
+        Span::from_values(T::values(values), columns)
+    }
+
+    /// The same of values that are stored either way.
+    pub(crate) fn from_values(values: Values<&'a [f32], &'a [Bf16]>, columns: usize) -> Span<'a> {
+        let stored = match values {
+            Values::F32(values) => values.len(),
+            Values::Bf16(values) => values.len(),
+        };
+        Span { rows: stored / columns.max(1), columns, values }
     }
 
     /// Some of its rows.
@@ -345,95 +371,6 @@ impl<'a> Span<'a> {
     /// If there is no such row.
     pub fn row(&self, row: usize) -> &'a [f32] {
         &self.data()[row * self.columns..(row + 1) * self.columns]
-    }
-}
-
-/// Rows that a product reads: dense or sparse, owned.
-#[derive(Debug, Clone)]
-pub enum Operand {
-    /// A dense matrix: features that are mostly not zero.
-    Dense(Matrix),
-    /// A sparse matrix: bag-of-words features and their aggregates.
-    Sparse(SparseRows),
-}
-
-impl Operand {
-    /// Its matrix; sparse rows are dropped for an empty one.
-    pub fn dense_mut(&mut self) -> &mut Matrix {
-        if let Operand::Sparse(_) = self {
-            *self = Operand::Dense(Matrix::default());
-        }
-        match self {
-            Operand::Dense(matrix) => matrix,
-            Operand::Sparse(_) => unreachable!("it was made dense above"),
-        }
-    }
-
-    /// The same rows, borrowed.
-    pub fn view(&self) -> Rows<'_> {
-        match self {
-            Operand::Dense(m) => Rows::Dense(m),
-            Operand::Sparse(s) => Rows::Sparse(s.all()),
-        }
-    }
-
-    /// As [`Matrix::changed_file`]; sparse rows are in memory.
-    pub fn changed_file(&self) -> Option<&Path> {
-        match self {
-            Operand::Dense(m) => m.changed_file(),
-            Operand::Sparse(_) => None,
-        }
-    }
-
-    /// The rows named by `rows`, in that order.
-    pub fn gather(&self, rows: &[u32]) -> Operand {
-        match self {
-            Operand::Dense(m) => {
-                fn of<T: Value>(values: &[T], columns: usize, rows: &[u32]) -> Array<T> {
-                    let mut gathered = Array::with_capacity(rows.len() * columns);
-                    rows.iter()
-                        .for_each(|&row| gathered.extend_from_slice(&values[row as usize * columns..][..columns]));
-                    gathered
-                }
-                let values = match m.values() {
-                    Values::F32(values) => Values::F32(of(values, m.columns(), rows)),
-                    Values::Bf16(values) => Values::Bf16(of(values, m.columns(), rows)),
-                };
-                Operand::Dense(Matrix::from_values(rows.len(), m.columns(), values))
-            }
-            Operand::Sparse(s) => Operand::Sparse(s.gather(rows)),
-        }
-    }
-
-    /// The same rows, dense ones stored so.
-    #[must_use]
-    pub fn converted(self, precision: Precision) -> Operand {
-        match self {
-            Operand::Dense(rows) => Operand::Dense(rows.converted(precision)),
-            Operand::Sparse(_) => self,
-        }
-    }
-
-    /// The dense matrix `m`, stored sparsely if fewer than one value in eight is not zero: below that a sparse product
-    /// is the faster one, and the memory is a quarter or less.
-    pub fn compact(m: Matrix) -> Operand {
-        let stored = m.data().iter().filter(|&&v| v != 0.0).count();
-        if stored * 8 >= m.data().len() || u32::try_from(stored).is_err() {
-            return Operand::Dense(m);
-        }
-        let mut offsets = Vec::with_capacity(m.rows() + 1);
-        offsets.push(0);
-        let (mut indices, mut values) = (Vec::with_capacity(stored), Vec::with_capacity(stored));
-        for row in 0..m.rows() {
-            for (column, &value) in m.row(row).iter().enumerate() {
-                if value != 0.0 {
-                    indices.push(column as u32);
-                    values.push(value);
-                }
-            }
-            offsets.push(indices.len());
-        }
-        Operand::Sparse(SparseRows::new(m.columns(), offsets, indices, values))
     }
 }
 

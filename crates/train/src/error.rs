@@ -21,11 +21,11 @@ pub enum TrainError {
     /// A frame may not leave, and was not sent.
     #[error("policy.deny: {0}; no such frame was sent. `laconic plan` says what a run sends")]
     Denied(WireError),
-    /// What a model is to read would be told without leave.
-    #[error("policy: model.inputs has {input:?}, and this worker does not let {content} leave; {how}")]
+    /// What owners keep would be told without leave.
+    #[error("policy: {what}, and this worker does not let {content} leave; {how}")]
     NotAllowed {
-        /// The input.
-        input: &'static str,
+        /// What asks for it.
+        what: String,
         /// What its messages hold.
         content: Content,
         /// What keeps it back, or would allow it.

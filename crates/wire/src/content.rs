@@ -52,6 +52,9 @@ pub enum Content {
     TrainingLabels = 20,
     /// Which of a few rows stands for what is counted from labels of a node's neighbours.
     LabelCodewords = 21,
+    /// Rows of numbers a class that are made of classes of nodes that are learned from: these classes as they pass
+    /// along edges, or by how much class scores miss them.
+    PropagatedLabels = 22,
 }
 
 /// What a frame is for.
@@ -145,7 +148,7 @@ impl Direction {
 
 impl Content {
     /// Every content, in the order of their numbers.
-    pub const ALL: [Content; 22] = [
+    pub const ALL: [Content; 23] = [
         Content::Features,
         Content::HiddenRows,
         Content::Scores,
@@ -168,6 +171,7 @@ impl Content {
         Content::Refusal,
         Content::TrainingLabels,
         Content::LabelCodewords,
+        Content::PropagatedLabels,
     ];
 
     /// The name in files: `hidden_rows`.
@@ -195,6 +199,7 @@ impl Content {
             Content::Refusal => "refusal",
             Content::TrainingLabels => "training_labels",
             Content::LabelCodewords => "label_codewords",
+            Content::PropagatedLabels => "propagated_labels",
         }
     }
 
@@ -210,6 +215,7 @@ impl Content {
             }
             Content::Features | Content::TrainingLabels | Content::LabelCodewords => Kind::Features,
             Content::HiddenRows | Content::Scores | Content::LearnedColumns | Content::Embeddings => Kind::Activations,
+            Content::PropagatedLabels => Kind::Activations,
             Content::Statistics if direction == Direction::Forward => Kind::Activations,
             Content::RowGradients | Content::Statistics => Kind::ActivationGradients,
             Content::ParameterGradients => Kind::ParameterGradients,

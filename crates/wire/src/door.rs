@@ -27,8 +27,18 @@ pub struct DenyList {
 
 /// Names of several contents at once.
 const GROUPS: [(&str, &[Content]); 5] = [
-    ("rows", &[Content::Features, Content::HiddenRows, Content::Scores, Content::LearnedColumns, Content::Embeddings]),
-    ("labels", &[Content::LabelledScores, Content::TrainingLabels, Content::LabelCodewords]),
+    (
+        "rows",
+        &[
+            Content::Features,
+            Content::HiddenRows,
+            Content::Scores,
+            Content::LearnedColumns,
+            Content::Embeddings,
+            Content::PropagatedLabels,
+        ],
+    ),
+    ("labels", &[Content::LabelledScores, Content::TrainingLabels, Content::LabelCodewords, Content::PropagatedLabels]),
     ("counts", &[Content::Figures, Content::ClassCounts, Content::ScoreBins, Content::PartFigures]),
     ("gradients", &[Content::RowGradients, Content::ParameterGradients]),
     ("edges", &[Content::Pairs, Content::Neighbours]),

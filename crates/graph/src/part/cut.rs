@@ -135,6 +135,10 @@ fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
 fn feature_rows(features: &Features, members: &[u32]) -> Features {
     match features {
         Features::None => Features::None,
+        // All of them in their order: what a program lends is lent on.
+        Features::Dense { columns, values } if values.lender().is_some() && members.len() * columns == values.len() => {
+            Features::Dense { columns: *columns, values: values.clone() }
+        }
         Features::Dense { columns, values } => {
             let mut rows = Array::zeros(members.len() * columns);
             gather_into(&mut rows, values, *columns, members);

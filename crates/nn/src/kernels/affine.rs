@@ -44,7 +44,7 @@ impl<'a> Left<'a> {
         match self {
             Left::Rows(x) => (x.rows(), x.columns()),
             Left::Sum(x, ..) => (x.rows(), x.columns()),
-            Left::Neighbours(sums) => (sums.block.destinations(), sums.rows.columns()),
+            Left::Neighbours(sums) => (sums.along.block.destinations(), sums.rows.columns()),
         }
     }
 
@@ -98,7 +98,7 @@ impl<'a> Left<'a> {
     fn stored(&self, rows: Range<usize>) -> Option<Span<'a>> {
         match self {
             Left::Rows(x) => match x.stored() {
-                Stored::Dense(x) => Some(x.before_dropout().span(rows)),
+                Stored::Dense(x) => x.in_order(rows),
                 Stored::Sparse(_) => None,
             },
             Left::Sum(..) | Left::Neighbours(_) => None,

@@ -298,10 +298,8 @@ pub fn gather<'a>(
 /// `x = mask ⊙ x / (1 − p)`, where the rows stand.
 pub fn drop_out_in_place(compute: &Compute, x: &mut Operand, dropout: Dropout, nodes: NodeIds<'_>) {
     match x {
-        Operand::Dense(x) => {
-            compute.rows(x.rows_mut(), |row, x| drop_in_place(x, &dropout, nodes[row]));
-        }
         Operand::Sparse(x) => drop_entries(x, dropout, nodes, |_, value| value),
+        dense => compute.rows(dense.dense_mut().rows_mut(), |row, x| drop_in_place(x, &dropout, nodes[row])),
     }
 }
 

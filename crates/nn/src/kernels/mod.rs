@@ -22,11 +22,21 @@ pub mod normalise;
 pub mod pairs;
 pub mod product;
 mod product_tiles;
+pub mod propagate;
 pub mod relation;
 pub mod roof;
 pub(crate) mod stored;
 mod sum;
 mod wide;
+
+/// Through which values of rows their gradient returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Through all.
+    All,
+    /// Through those above 0, and it is 0 elsewhere: a ReLU put them out, which is then turned back.
+    Positive,
+}
 
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 //! random rows each way, as for sums that are stored, and some 40·n·w bytes less of rows that are written and read
 //! again.
 
-use super::Store;
-use super::back::Back;
+use super::back::{Back, Reads};
 use super::elementwise::scale_rows;
 use super::fold::{Pattern, Weights, sum_scaled_rows, sum_some_rows};
 use super::long::add_rows;
+use super::{Store, Through};
 use crate::block::Block;
 use crate::matrix::{Matrix, each_value};
 use crate::threads::{Compute, MOST_PIECES, Rooms, row_pieces};
@@ -21,6 +21,13 @@ use crate::threads::{Compute, MOST_PIECES, Rooms, row_pieces};
 pub struct Sums<'a> {
     /// The rows that are summed; sources × columns.
     pub rows: &'a Matrix,
+    /// What they are summed along.
+    pub along: Along<'a>,
+}
+
+/// The edges of a block, with what is multiplied at their ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Along<'a> {
     /// The edges, from sources to destinations.
     pub block: &'a Block,
     /// What each row is multiplied by; `None` stands for 1.
@@ -52,11 +59,14 @@ fn sum_and_scale(
 impl Sums<'_> {
     /// Sets `out` to the sums of some destinations, of which `first` is the first.
     pub(super) fn of_rows(&self, rooms: &Rooms, out: &mut [f32], first: usize) {
-        let weights = self.block.weights().map_or(Weights::Ones, Weights::Direct);
-        let pattern = Pattern::of(self.block.forward(), weights);
-        sum_and_scale(rooms, out, first, pattern, self.of_sources, self.rows, self.of_destinations);
+        let Along { block, of_sources, of_destinations } = self.along;
+        let weights = block.weights().map_or(Weights::Ones, Weights::Direct);
+        let pattern = Pattern::of(block.forward(), weights);
+        sum_and_scale(rooms, out, first, pattern, of_sources, self.rows, of_destinations);
     }
+}
 
+impl Along<'_> {
     /// Sets `out` to what comes back to some sources, of which `first` is the first, from the gradient of all sums.
     fn of_gradient(&self, rooms: &Rooms, out: &mut [f32], first: usize, gradient: &Matrix) {
         let weights = self.block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, self.block.positions()));
@@ -99,7 +109,7 @@ fn bounds(block: &Block) -> ([usize; MOST_PIECES + 1], usize) {
 }
 
 /// The gradients of `z = sums · Wᵀ + x · Vᵀ + bias` by everything, from `dz`: adds to those of weights and bias in
-/// `gradient`, and sets `dx`, where sources and destinations are the same rows.
+/// `gradient`, and turns the rows `x` into theirs; destinations are the first rows.
 ///
 /// # Panics
 ///
@@ -108,25 +118,25 @@ pub fn neighbours_adjoint(
     compute: &mut Compute,
     gradient: &mut [f32],
     ends: Ends<'_>,
-    sums: Sums<'_>,
+    along: Along<'_>,
     dz: &Matrix,
-    dx: &mut Matrix,
+    (x, through): (&mut Matrix, Through),
 ) {
-    let (block, outputs) = (sums.block, dz.columns());
-    assert_eq!((sums.rows.rows(), dz.rows()), (block.sources(), block.destinations()));
-    assert_eq!(block.sources(), block.destinations(), "the same rows on both sides");
+    let (block, outputs) = (along.block, dz.columns());
+    assert_eq!((x.rows(), dz.rows()), (block.sources(), block.destinations()));
+    assert!(block.sources() >= block.destinations(), "destinations are the first rows");
     let ((bounds, pieces), rooms) = (bounds(block), compute.rooms());
     let back = Back {
-        x: sums.rows.all().into(),
         made: ends.neighbours,
         own: ends.own.map(|(weight, at)| (weight, at, dz)),
-        make: &|first, out| sums.of_gradient(&rooms, out, first, dz),
+        make: &|first, out| along.of_gradient(&rooms, out, first, dz),
         also: &|rows, partial| {
             let of_bias = &mut partial[ends.bias..][..outputs];
+            let rows = rows.start.min(dz.rows())..rows.end.min(dz.rows());
             each_value!(dz.span(rows).values(), |dz| add_rows(&rooms, of_bias, dz));
         },
     };
-    back.add(compute, gradient, &bounds[..=pieces], Some((dx, Store::Set)));
+    back.add(compute, gradient, &bounds[..=pieces], Reads::InPlace(x, through));
 }
 
 #[cfg(test)]

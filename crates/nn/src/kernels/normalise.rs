@@ -65,9 +65,9 @@ pub struct Statistics {
 /// What [`activate`] read and wrote, for its adjoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Activated<'a> {
-    /// Its output; rows × width.
-    pub out: &'a Matrix,
-    /// Its input; rows × width.
+    /// Its output; rows × width. `None` where the gradient of it is 0 already wherever it is not above 0.
+    pub out: Option<&'a Matrix>,
+    /// Its input; rows × width. A ReLU without a norm does not read it: it may be empty then.
     pub z: &'a Matrix,
     /// What it normalised by.
     pub statistics: &'a Statistics,
@@ -107,6 +107,38 @@ pub fn activate(
             activate_piece(out, z, width, &between, &nodes[rows], statistics);
         });
     });
+}
+
+/// [`activate`] in place, for a ReLU without a norm: [`activate_adjoint`] reads what it wrote, and not what it read.
+///
+/// # Panics
+///
+/// If there is a norm or a slope.
+pub fn activate_in_place(compute: &Compute, rows: &mut Matrix, between: Activation<'_>, nodes: NodeIds<'_>) {
+    assert!(between.norm.is_none() && between.slope.is_none(), "the adjoint reads what went in");
+    let width = rows.columns().max(1);
+    pieces(compute, rows, Access::Update, |first, rows| {
+        let which = first..first + rows.len() / width;
+        open_rows(rows, width, between.of_rows(which.clone()), &nodes[which]);
+    });
+}
+
+per_processor! {
+    /// [`activate_in_place`] of some rows.
+    fn open_rows(rows: &mut [f32], width: usize, between: Activation<'_>, nodes: &[u64]) {
+        for (row, (values, &node)) in rows.chunks_exact_mut(width).zip(nodes).enumerate() {
+            match between.dropout.map(|dropout| dropout.of_row(node)) {
+                Some(kept) => {
+                    let columns = values.iter_mut().enumerate();
+                    columns.for_each(|(column, value)| *value = kept(column, positive_part(*value)));
+                }
+                None => values.iter_mut().for_each(|value| *value = positive_part(*value)),
+            }
+            if let Some(factors) = between.weight {
+                values.iter_mut().for_each(|value| *value *= factors[row]);
+            }
+        }
+    }
 }
 
 /// What stands between two layers, with the statistics of columns.
@@ -209,16 +241,25 @@ pub fn activate_adjoint(
         }
         _ if is_prelu => {}
         _ => {
-            let (width, rooms) = (done.z.columns().max(1), compute.rooms());
+            let (width, rooms) = (gradient.columns().max(1), compute.rooms());
+            let opened = |row: usize, gradient: &mut [f32], out: Option<&[f32]>| {
+                let factor = between.weight.map_or(scale, |factors| scale * factors[row]);
+                match out {
+                    Some(out) => open_piece(gradient, out, factor),
+                    None => gradient.iter_mut().for_each(|gradient| *gradient *= factor),
+                }
+            };
             pieces(compute, gradient, Access::Update, |first, gradient| {
                 let rows = first..first + gradient.len() / width;
-                read(&rooms, done.out.all(), rows, |out| {
-                    let Some(factors) = between.weight else { return open_piece(gradient, out, scale) };
-                    let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width));
-                    for ((gradient, out), factor) in rows.zip(&factors[first..]) {
-                        open_piece(gradient, out, scale * factor);
-                    }
-                });
+                let each = if between.weight.is_some() { width } else { gradient.len().max(1) };
+                let pieces = gradient.chunks_mut(each).enumerate();
+                match done.out {
+                    Some(out) => read(&rooms, out.all(), rows, |out| {
+                        let pieces = pieces.zip(out.chunks(each));
+                        pieces.for_each(|((row, gradient), out)| opened(first + row, gradient, Some(out)));
+                    }),
+                    None => pieces.for_each(|(row, gradient)| opened(first + row, gradient, None)),
+                }
             });
         }
     }
@@ -255,12 +296,16 @@ fn rows_adjoint(
             let factors = factors.map(|factors| &factors[rows.clone()]);
             let statistics = &statistics[rows.start * 2..rows.end * 2];
             let gradient = &mut gradient[lines.start * width..lines.end * width];
-            read(&rooms, out.all(), rows.clone(), |out| {
-                read(&rooms, z.all(), rows, |z| {
+            let mut piece = |out: Option<&[f32]>| {
+                read(&rooms, z.all(), rows.clone(), |z| {
                     let rows = Normalised { out, z, statistics, width, weight: norm.weight, factors };
                     adjoint_piece(gradient, rows, open, partial);
                 });
-            });
+            };
+            match out {
+                Some(out) => read(&rooms, out.all(), rows.clone(), |out| piece(Some(out))),
+                None => piece(None),
+            }
         });
     };
     each_value!(gradient.values_mut(), |gradient| {
@@ -284,7 +329,8 @@ fn rows_adjoint(
 /// The rows of one piece, as [`activate`] read and wrote them.
 #[derive(Clone, Copy)]
 struct Normalised<'a> {
-    out: &'a [f32],
+    /// `None` where the gradient is 0 already wherever it is not above 0.
+    out: Option<&'a [f32]>,
     z: &'a [f32],
     statistics: &'a [f32],
     width: usize,
@@ -294,13 +340,19 @@ struct Normalised<'a> {
 
 per_processor! {
     fn adjoint_piece(gradient: &mut [f32], piece: Normalised<'_>, open: Option<f32>, partial: &mut [f32]) {
-        match open {
-            Some(scale) => {
+        let factor = |row: usize| {
+            let scale = open.unwrap_or(1.0);
+            piece.factors.map_or(scale, |factors| scale * factors[row])
+        };
+        match (open, piece.out) {
+            (Some(_), Some(out)) => {
                 let through = |gradient: f32, out: f32, factor: f32| if out > 0.0 { gradient * factor } else { 0.0 };
-                let factor = |row: usize| piece.factors.map_or(scale, |factors| scale * factors[row]);
-                adjoint_rows(gradient, piece, partial, (factor, through));
+                adjoint_rows(gradient, out, piece, partial, (factor, through));
             }
-            None => adjoint_rows(gradient, piece, partial, (|_| 1.0, |gradient, _, _| gradient)),
+            (Some(_), None) => {
+                adjoint_rows(gradient, piece.z, piece, partial, (factor, |gradient, _, factor| gradient * factor));
+            }
+            (None, _) => adjoint_rows(gradient, piece.z, piece, partial, (|_| 1.0, |gradient, _, _| gradient)),
         }
     }
 }
@@ -309,11 +361,12 @@ per_processor! {
 #[inline(always)]
 fn adjoint_rows(
     gradient: &mut [f32],
+    out: &[f32],
     piece: Normalised<'_>,
     partial: &mut [f32],
     (factor, open): (impl Fn(usize) -> f32, impl Fn(f32, f32, f32) -> f32),
 ) {
-    let Normalised { out, z, statistics, width, weight, .. } = piece;
+    let Normalised { z, statistics, width, weight, .. } = piece;
     let (weight_sum, bias_sum) = partial.split_at_mut(width);
     let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width)).zip(z.chunks_exact(width));
     for (row, (((gradient, out), z), statistics)) in rows.zip(statistics.chunks_exact(2)).enumerate() {

@@ -231,8 +231,8 @@ fn multiply_rows(
     let (factor, rooms) = (weight.made_ready(by, &lent), compute.rooms());
     product_pieces(compute, by, (out, store.into()), |first, out| {
         let (rows, after) = (first..first + out.len() / columns, first + out.len() / columns);
-        let next = x.before_dropout().span(after..x.rows().min(after + rows.len()));
-        let coming = Coming([Some(next), None]);
+        let next = x.in_order(after..x.rows().min(after + rows.len()));
+        let coming = Coming([next, None]);
         read_stored(&rooms, x, rows, |x| factor.multiply(&rooms, (&mut *out, store), x, coming));
         end(first, out);
     });
@@ -365,7 +365,7 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: DenseR
             for first in block.clone().step_by(by.rows_of_gradient()) {
                 let rows = first..block.end.min(first + by.rows_of_gradient());
                 let next = rows.end..end.min(rows.end + rows.len());
-                let coming = Coming([dz, x].map(|of| Some(of.before_dropout().span(next.clone()))));
+                let coming = Coming([dz, x].map(|of| of.in_order(next.clone())));
                 read_stored(&rooms, dz, rows.clone(), |values| {
                     with_left(&rooms, (values, dz.columns()), by, |dz| {
                         read_stored(&rooms, x, rows, |values| {

@@ -155,41 +155,37 @@ pub(super) fn read_dense<T>(
     which: Range<usize>,
     task: impl FnOnce(&[f32]) -> T,
 ) -> T {
-    match rows.dropout() {
-        None => read(rooms, rows.before_dropout(), which, task),
-        Some((dropout, nodes)) => {
-            let span = rows.before_dropout().span(which.clone());
-            with_dropout(rooms, span, (dropout, &nodes[which]), task)
-        }
+    match rows.as_stored(which.clone()) {
+        Some(span) => read(rooms, span, 0..span.rows(), task),
+        None => made(rooms, rows.span(which), task),
     }
 }
 
-/// `task` on some rows: as they are stored, or where they have dropout made in a room.
+/// `task` on some rows: as they are stored, or where they have dropout or another order made in a room.
 pub(super) fn read_stored<T>(
     rooms: &Rooms,
     rows: DenseRows<'_>,
     which: Range<usize>,
     task: impl FnOnce(Values<&[f32], &[Bf16]>) -> T,
 ) -> T {
-    let span = rows.before_dropout().span(which.clone());
-    match rows.dropout() {
-        None => task(span.values()),
-        Some((dropout, nodes)) => with_dropout(rooms, span, (dropout, &nodes[which]), |rows| task(Values::F32(rows))),
+    match rows.as_stored(which.clone()) {
+        Some(span) => task(span.values()),
+        None => made(rooms, rows.span(which), |rows| task(Values::F32(rows))),
     }
 }
 
-/// `task` on rows with dropout, made in a room.
-fn with_dropout<T>(
-    rooms: &Rooms,
-    span: Span<'_>,
-    (dropout, nodes): (Dropout, &[u64]),
-    task: impl FnOnce(&[f32]) -> T,
-) -> T {
-    let (width, len) = (span.columns().max(1), span.rows() * span.columns());
+/// `task` on rows in their order and with their dropout, made in a room.
+fn made<T>(rooms: &Rooms, rows: DenseRows<'_>, task: impl FnOnce(&[f32]) -> T) -> T {
+    let (width, len) = (rows.columns().max(1), rows.rows() * rows.columns());
+    let (span, places) = rows.stored();
     rooms.lend(|room| {
         room.resize(room.len().max(len));
         let made = &mut room[..len];
-        each_value!(span.values(), |values| drop_piece(made, values, width, &dropout, nodes));
+        each_value!(span.values(), |values| match (places, rows.dropout()) {
+            (None, Some((dropout, nodes))) => drop_piece(made, values, width, &dropout, nodes),
+            (None, None) => widen(made, values),
+            (Some(places), dropout) => place_piece(made, values, width, places, dropout),
+        });
         task(made)
     })
 }
@@ -213,6 +209,21 @@ per_processor! {
     pub(super) fn drop_piece<T: Value>(out: &mut [f32], x: &[T], width: usize, dropout: &Dropout, nodes: &[u64]) {
         for ((out, x), &node) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(nodes) {
             drop_row(out, x, dropout, node);
+        }
+    }
+}
+
+per_processor! {
+    /// `out` = the rows `places` of `width` values each, with dropout where there is one.
+    fn place_piece<T: Value>(
+        out: &mut [f32], x: &[T], width: usize, places: &[u32], dropout: Option<(Dropout, &[u64])>,
+    ) {
+        for (row, (out, &place)) in out.chunks_exact_mut(width).zip(places).enumerate() {
+            let x = &x[place as usize * width..][..width];
+            match dropout {
+                Some((dropout, nodes)) => drop_row(out, x, &dropout, nodes[row]),
+                None => out.iter_mut().zip(x).for_each(|(out, x)| *out = x.get()),
+            }
         }
     }
 }

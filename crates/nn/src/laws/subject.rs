@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{ALL, HALO, OWN, RELATIONS};
 use crate::block::{Block, EdgeData};
 use crate::kernels::Store;
+use crate::kernels::Through;
 use crate::layer::{
     At, Closing, Ending, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted, Whole,
 };
@@ -218,12 +219,12 @@ impl Subject {
         let undivided = self.layer.undivided()?;
         let (mut compute, mut state) = (Compute::new(2), State::default());
         let nodes = self.nodes(0..OWN);
-        let input = Whole { x, weight: self.layer.facts().sender_weight.of(&nodes), block: &self.own };
+        let edges = Whole { weight: self.layer.facts().sender_weight.of(&nodes), block: &self.own };
         let at = &mut At { compute: &mut compute, p: &self.p, nodes, state: &mut state };
-        let (mut z, mut dx) = (spoiled(dz), spoiled(x));
-        undivided.forward(at, input, &mut z);
+        let (mut z, mut dx) = (spoiled(dz), x.clone());
+        undivided.forward(at, edges, x, &mut z);
         let mut g = vec![0.0; self.p.len()];
-        undivided.backward(at, &mut g, input, dz, &mut dx);
+        undivided.backward(at, &mut g, edges, dz, (&mut dx, Through::All));
         Some(Done { z, g, dx })
     }
 }

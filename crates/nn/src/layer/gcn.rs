@@ -7,12 +7,12 @@ use super::{
     At, Closing, EdgeWeights, Ending, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Nodes, Senders, Sources,
     Undivided, Wanted, Whole, store,
 };
-use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{copy_scaled, copy_shifted, scale_and_shift, scale_rows};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
-use crate::kernels::neighbours::{Ends, Sums, neighbours_adjoint};
+use crate::kernels::neighbours::{Along, Ends, Sums, neighbours_adjoint};
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_then, times_weight_transposed};
+use crate::kernels::{Store, Through};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
@@ -60,30 +60,34 @@ impl Gcn {
         self.inputs * self.outputs
     }
 
-    fn sums<'a>(nodes: &Nodes<'a>, Whole { x, weight, block }: Whole<'a>) -> Sums<'a> {
-        Sums { rows: x, block, of_sources: weight, of_destinations: Some(nodes.inverse_root_degree) }
+    fn along<'a>(nodes: &Nodes<'a>, Whole { weight, block }: Whole<'a>) -> Along<'a> {
+        Along { block, of_sources: weight, of_destinations: Some(nodes.inverse_root_degree) }
     }
 }
 
 impl Undivided for Gcn {
-    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Whole<'_>, out: &mut Matrix) {
+    fn is_for_both_ways(&self) -> bool {
+        !self.transform_first
+    }
+
+    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, edges: Whole<'_>, x: &Matrix, out: &mut Matrix) {
         let (weight, bias) = p.split_at(self.weight_len());
-        out.reshape(input.x.rows(), self.outputs);
-        affine(compute, out, &[(Left::Neighbours(Gcn::sums(nodes, input)), weight)], bias, |_, _| {});
+        out.reshape(edges.block.destinations(), self.outputs);
+        let sums = Sums { rows: x, along: Gcn::along(nodes, edges) };
+        affine(compute, out, &[(Left::Neighbours(sums), weight)], bias, |_, _| {});
     }
 
     fn backward(
         &self,
         At { compute, p, nodes, .. }: &mut At<'_>,
         g: &mut [f32],
-        input: Whole<'_>,
+        edges: Whole<'_>,
         dz: &Matrix,
-        dx: &mut Matrix,
+        x: (&mut Matrix, Through),
     ) {
         let weight = &p[..self.weight_len()];
         let ends = Ends { neighbours: (weight, 0), own: None, bias: weight.len() };
-        dx.reshape(input.x.rows(), self.inputs);
-        neighbours_adjoint(compute, g, ends, Gcn::sums(nodes, input), dz, dx);
+        neighbours_adjoint(compute, g, ends, Gcn::along(nodes, edges), dz, x);
     }
 }
 
@@ -93,7 +97,7 @@ impl Layer for Gcn {
     }
 
     fn undivided(&self) -> Option<&dyn Undivided> {
-        (!self.transform_first).then_some(self)
+        Some(self)
     }
 
     fn message(&self, At { compute, p, nodes, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {

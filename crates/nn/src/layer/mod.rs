@@ -12,6 +12,7 @@ mod facts;
 mod gat;
 mod gcn;
 mod gin;
+mod identity;
 mod linear;
 mod residual;
 mod rgcn;
@@ -28,6 +29,7 @@ use crate::registry::{Kind, Registry};
 use crate::threads::Compute;
 
 pub use facts::{Facts, NodeWeight, Product};
+pub use identity::Identity;
 pub use linear::Linear;
 pub use residual::RESIDUAL;
 pub use state::{Slot, State};

@@ -6,15 +6,15 @@ use super::{
     Absence, Aggregator, At, Closing, EdgeWeights, Ending, Facts, Layer, LayerKind, LayerSpec, NodeWeight, Nodes,
     Product, Senders, Side, Sources, Undivided, Wanted, Whole, store,
 };
-use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{add_values, copy_scaled, relu, relu_adjoint, scale_and_shift, scale_rows};
 use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
-use crate::kernels::neighbours::{Ends, Sums, neighbours_adjoint};
+use crate::kernels::neighbours::{Along, Ends, Sums, neighbours_adjoint};
 use crate::kernels::product::{
     add_bias_gradient, add_weight_gradient, times_weight, times_weight_then, times_weight_transposed,
 };
 use crate::kernels::stored::read;
+use crate::kernels::{Store, Through};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
@@ -125,17 +125,22 @@ impl Sage {
         (!self.pool).then_some(nodes.inverse_degree)
     }
 
-    fn sums<'a>(&self, nodes: &Nodes<'a>, Whole { x, weight, block }: Whole<'a>) -> Sums<'a> {
-        Sums { rows: x, block, of_sources: weight, of_destinations: self.row_scale(nodes) }
+    fn along<'a>(&self, nodes: &Nodes<'a>, Whole { weight, block }: Whole<'a>) -> Along<'a> {
+        Along { block, of_sources: weight, of_destinations: self.row_scale(nodes) }
     }
 }
 
 impl Undivided for Sage {
-    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Whole<'_>, out: &mut Matrix) {
+    fn is_for_both_ways(&self) -> bool {
+        !self.transform_first
+    }
+
+    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, edges: Whole<'_>, x: &Matrix, out: &mut Matrix) {
         let views = self.views(p);
-        out.reshape(input.x.rows(), self.outputs);
-        let neighbours = Left::Neighbours(self.sums(nodes, input));
-        let terms = [(neighbours, views.neighbour), (Left::Rows(Rows::Dense(input.x)), views.own)];
+        let put_out = edges.block.destinations();
+        out.reshape(put_out, self.outputs);
+        let neighbours = Left::Neighbours(Sums { rows: x, along: self.along(nodes, edges) });
+        let terms = [(neighbours, views.neighbour), (Left::Rows(Rows::Span(x.span(0..put_out))), views.own)];
         affine(compute, out, &terms, views.bias, |_, _| {});
     }
 
@@ -143,15 +148,14 @@ impl Undivided for Sage {
         &self,
         At { compute, p, nodes, .. }: &mut At<'_>,
         g: &mut [f32],
-        input: Whole<'_>,
+        edges: Whole<'_>,
         dz: &Matrix,
-        dx: &mut Matrix,
+        x: (&mut Matrix, Through),
     ) {
         let (views, [neighbour, bias, ..]) = (self.views(p), self.lens());
         let own = Some((views.own, neighbour + bias));
         let ends = Ends { neighbours: (views.neighbour, 0), own, bias: neighbour };
-        dx.reshape(input.x.rows(), self.inputs);
-        neighbours_adjoint(compute, g, ends, self.sums(nodes, input), dz, dx);
+        neighbours_adjoint(compute, g, ends, self.along(nodes, edges), dz, x);
     }
 }
 
@@ -161,7 +165,7 @@ impl Layer for Sage {
     }
 
     fn undivided(&self) -> Option<&dyn Undivided> {
-        (!self.facts.message_has_parameters).then_some(self)
+        (!self.pool).then_some(self)
     }
 
     fn message(&self, At { compute, p, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -3,17 +3,16 @@
 
 use super::At;
 use crate::block::Block;
+use crate::kernels::Through;
 use crate::matrix::Matrix;
 
-/// Rows, and the edges between them, of which none comes from anywhere else.
+/// All edges into the first of some rows, of which none comes from anywhere else.
 #[derive(Debug, Clone, Copy)]
 pub struct Whole<'a> {
-    /// The rows; nodes × inputs.
-    pub x: &'a Matrix,
-    /// What messages are these rows times, where somebody has not multiplied them already
+    /// What messages are the rows times, where somebody has not multiplied them already
     /// ([`super::Facts::sender_weight`]).
     pub weight: Option<&'a [f32]>,
-    /// All edges into these rows.
+    /// All edges into the rows that are output.
     pub block: &'a Block,
 }
 
@@ -21,9 +20,14 @@ pub struct Whole<'a> {
 /// close as one function, and its adjoint. Up to the order of sums they are what the layer's own functions do one
 /// after the other.
 pub trait Undivided {
-    /// Sets `out` to the output rows.
-    fn forward(&self, at: &mut At<'_>, input: Whole<'_>, out: &mut Matrix);
+    /// Whether it is the better way forward, too: where messages are narrower than rows, these are cheaper to fold, and
+    /// what the layer's own functions leave behind is not read.
+    fn is_for_both_ways(&self) -> bool;
 
-    /// From `dz`, the gradient of the output, adds to `g` and sets `dx`, the gradient of [`Whole::x`].
-    fn backward(&self, at: &mut At<'_>, g: &mut [f32], input: Whole<'_>, dz: &Matrix, dx: &mut Matrix);
+    /// Sets `out` to the output rows, of the block's destinations, from the rows `x` of its sources; nodes × inputs.
+    fn forward(&self, at: &mut At<'_>, edges: Whole<'_>, x: &Matrix, out: &mut Matrix);
+
+    /// From `dz`, the gradient of the output, adds to `g` and turns the rows into their gradient: nobody else reads
+    /// them again, so that it needs no memory.
+    fn backward(&self, at: &mut At<'_>, g: &mut [f32], edges: Whole<'_>, dz: &Matrix, x: (&mut Matrix, Through));
 }

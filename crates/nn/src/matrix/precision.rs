@@ -92,6 +92,9 @@ pub trait Value: Copy + Default + Send + Sync + 'static {
         None
     }
 
+    /// Values as they are stored.
+    fn values(stored: &[Self]) -> Values<&[f32], &[Bf16]>;
+
     /// [`Value::plain`] for changing.
     fn plain_mut(stored: &mut [Self]) -> Option<&mut [f32]> {
         let _ = stored;
@@ -112,6 +115,10 @@ impl Value for f32 {
 
     fn plain(stored: &[f32]) -> Option<&[f32]> {
         Some(stored)
+    }
+
+    fn values(stored: &[f32]) -> Values<&[f32], &[Bf16]> {
+        Values::F32(stored)
     }
 
     fn plain_mut(stored: &mut [f32]) -> Option<&mut [f32]> {
@@ -137,6 +144,10 @@ impl Value for Bf16 {
 
     fn short(stored: &[Bf16]) -> Option<&[Bf16]> {
         Some(stored)
+    }
+
+    fn values(stored: &[Bf16]) -> Values<&[f32], &[Bf16]> {
+        Values::Bf16(stored)
     }
 }
 

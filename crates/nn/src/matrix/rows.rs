@@ -14,15 +14,17 @@ pub enum Rows<'a> {
     Span(Span<'a>),
     /// Rows of a sparse matrix.
     Sparse(SparseSpan<'a>),
-    /// Dense rows with dropout, which whoever reads them makes.
-    Dropped(DenseRows<'a>),
+    /// Dense rows with dropout or in an order of their own, which whoever reads them makes.
+    Made(DenseRows<'a>),
 }
 
-/// Dense rows as they stand, or with dropout that is made whenever they are read: no copy of them is kept, and a
-/// product makes a few of them at a time, in the cache.
+/// Dense rows as they stand, or in another order, or with dropout, which are made whenever they are read: no copy of
+/// them is kept, and a product makes a few of them at a time, in the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct DenseRows<'a> {
     span: Span<'a>,
+    /// For each row which one it is of those that stand in memory; `None` where they stand in this order.
+    places: Option<&'a [u32]>,
     /// The mask, and for each row the global id of its node.
     dropout: Option<(Dropout, &'a [u64])>,
 }
@@ -36,11 +38,16 @@ pub(crate) enum Stored<'a> {
 
 impl<'a> From<Span<'a>> for DenseRows<'a> {
     fn from(span: Span<'a>) -> DenseRows<'a> {
-        DenseRows { span, dropout: None }
+        DenseRows { span, places: None, dropout: None }
     }
 }
 
 impl<'a> DenseRows<'a> {
+    /// The rows `places` of these, in that order.
+    pub(crate) fn placed(span: Span<'a>, places: &'a [u32]) -> DenseRows<'a> {
+        DenseRows { span, places: Some(places), dropout: None }
+    }
+
     /// The rows with dropout, in the place of any that they have; `nodes` are the global ids of their nodes.
     ///
     /// # Panics
@@ -60,12 +67,15 @@ impl<'a> DenseRows<'a> {
     #[must_use]
     pub fn span(&self, rows: Range<usize>) -> DenseRows<'a> {
         let dropout = self.dropout.map(|(dropout, nodes)| (dropout, &nodes[rows.clone()]));
-        DenseRows { span: self.span.span(rows), dropout }
+        match self.places {
+            Some(places) => DenseRows { places: Some(&places[rows]), dropout, ..*self },
+            None => DenseRows { span: self.span.span(rows), places: None, dropout },
+        }
     }
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.span.rows()
+        self.places.map_or(self.span.rows(), <[u32]>::len)
     }
 
     /// The number of columns.
@@ -78,9 +88,19 @@ impl<'a> DenseRows<'a> {
         self.span.precision()
     }
 
-    /// What is stored, without dropout.
-    pub(crate) fn before_dropout(&self) -> Span<'a> {
-        self.span
+    /// Some of the rows without dropout, where they stand in this order.
+    pub(crate) fn in_order(&self, rows: Range<usize>) -> Option<Span<'a>> {
+        self.places.is_none().then(|| self.span.span(rows))
+    }
+
+    /// Some of the rows, where they are what is stored.
+    pub(crate) fn as_stored(&self, rows: Range<usize>) -> Option<Span<'a>> {
+        self.in_order(rows).filter(|_| self.dropout.is_none())
+    }
+
+    /// What is stored of them or of more rows, and which row of it each is.
+    pub(crate) fn stored(&self) -> (Span<'a>, Option<&'a [u32]>) {
+        (self.span, self.places)
     }
 
     /// The mask, and the nodes of the rows.
@@ -106,8 +126,10 @@ impl<'a> Rows<'a> {
     #[must_use]
     pub fn span(&self, rows: Range<usize>) -> Rows<'a> {
         match self.stored() {
-            Stored::Dense(of @ DenseRows { dropout: Some(_), .. }) => Rows::Dropped(of.span(rows)),
-            Stored::Dense(of) => Rows::Span(of.span.span(rows)),
+            Stored::Dense(of) => match of.as_stored(rows.clone()) {
+                Some(span) => Rows::Span(span),
+                None => Rows::Made(of.span(rows)),
+            },
             Stored::Sparse(span) => Rows::Sparse(span.span(rows)),
         }
     }
@@ -146,8 +168,9 @@ impl<'a> Rows<'a> {
         assert_eq!(out.len(), self.columns(), "a row of {} columns", self.columns());
         match self.stored() {
             Stored::Dense(rows) => {
-                let DenseRows { span, dropout } = rows.span(row..row + 1);
-                each_value!(span.values(), |values| match dropout {
+                let DenseRows { span, places, dropout } = rows.span(row..row + 1);
+                let place = places.map_or(0, |places| places[0] as usize);
+                each_value!(span.span(place..place + 1).values(), |values| match dropout {
                     Some((dropout, nodes)) => drop_row(out, values, &dropout, nodes[0]),
                     None => out.iter_mut().zip(values).for_each(|(out, value)| *out = value.get()),
                 });
@@ -166,7 +189,7 @@ impl<'a> Rows<'a> {
             Rows::Dense(m) => Stored::Dense(m.all().into()),
             Rows::Span(span) => Stored::Dense(span.into()),
             Rows::Sparse(s) => Stored::Sparse(s),
-            Rows::Dropped(rows) => Stored::Dense(rows),
+            Rows::Made(rows) => Stored::Dense(rows),
         }
     }
 }

@@ -42,8 +42,8 @@ pub use partition::PartitionConfig;
 pub use policy::PolicyConfig;
 pub use reach::Reach;
 pub use schedule::{
-    AggregatorPlace, AveragingConfig, Carried, EvaluationEdges, HandOnChoice, MeansEvaluator, ScheduleConfig, Start,
-    TrainersHalo, Weighting,
+    AggregatorPlace, AveragingConfig, Carried, EvaluationEdges, HandOnChoice, MeansEvaluator, Normalise,
+    ScheduleConfig, Start, TrainersHalo, Weighting,
 };
 pub use suggest::{Meant, meant, suggested};
 pub(crate) use suggest::{one_of, refuse_unknown};

@@ -162,11 +162,6 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Whether nodes are their own neighbours in a model of this kind of layer.
-    pub fn has_self_loops(&self, kind: &LayerKind) -> bool {
-        self.self_loops.unwrap_or(kind.self_loops)
-    }
-
     /// The architecture for data of these widths.
     pub fn architecture(&self, widths: Widths) -> Architecture {
         Architecture {

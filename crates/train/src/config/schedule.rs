@@ -15,9 +15,10 @@ use super::pace::{Pace, Span};
 #[serde(default)]
 pub struct ScheduleConfig {
     /// synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: independent trainers,
-    /// whose models are averaged.
+    /// whose models are averaged; label_propagation: no model, training labels pass along edges; correct_and_smooth:
+    /// they do so after a model was trained.
     pub kind: String,
-    /// synchronous, pipelined, ggs: fetch the first layer's halo once.
+    /// synchronous, pipelined, ggs, correct_and_smooth: fetch the first layer's halo once.
     pub cache_inputs: bool,
     /// Work while messages travel; same bits either way.
     pub overlap: bool,
@@ -38,6 +39,16 @@ pub struct ScheduleConfig {
     pub rounds: Vec<u32>,
     /// lazy, averaging: learning rate of each stage ([]: train.lr).
     pub lr: Vec<f32>,
+    /// label_propagation, correct_and_smooth: how often rows of numbers a class are replaced by what neighbours have of
+    /// them; correct_and_smooth does so for errors and then for corrected scores. Rows cross each time.
+    pub steps: u16,
+    /// label_propagation, correct_and_smooth: what neighbours count for in each step; a node's own start counts for
+    /// the rest.
+    pub alpha: f32,
+    /// label_propagation, correct_and_smooth: symmetric | divided: sums over edges are divided by the roots of both
+    /// degrees; then each row also by its sum and 0.05, so that neighbours of whom much is known count for no more than
+    /// others. Errors are not divided.
+    pub normalise: Normalise,
     /// averaging, psgd_pa, llcg: from one mean to the next: a time ("2min"), or steps or epochs of each trainer ("500
     /// steps", "1 epoch").
     pub interval: Pace,
@@ -90,6 +101,9 @@ impl Default for ScheduleConfig {
             hand_on: None,
             rounds: Vec::new(),
             lr: Vec::new(),
+            steps: 3,
+            alpha: 0.9,
+            normalise: Normalise::Symmetric,
             interval: Pace::Epochs(1),
             limit: None,
             mean: Weighting::Uniform,
@@ -125,6 +139,16 @@ pub enum Carried {
     Rows,
     /// The messages, made with the weights of the round that they were sent in: narrower, and staler.
     Products,
+}
+
+/// `schedule.normalise`: what sums over neighbours are divided by where labels or errors pass along edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalise {
+    /// The roots of both degrees (Zhou et al., 2003).
+    Symmetric,
+    /// The same, and then each row by its sum and 0.05.
+    Divided,
 }
 
 /// `schedule.mean`: what a trainer's model counts for in a mean.

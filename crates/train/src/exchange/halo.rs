@@ -123,6 +123,11 @@ impl Halo {
         self.coders = Coders::new(&plan.messages, self.seed);
     }
 
+    /// Per peer the own rows that it needs, and the halo rows that come from it.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
     /// The owner of each halo row.
     pub fn owners(&self) -> Vec<Rank> {
         let of = |(peer, link): (usize, &Link)| std::iter::repeat_n(Rank(peer as u32), link.receive.len());

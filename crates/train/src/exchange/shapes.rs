@@ -258,7 +258,7 @@ impl Shapes {
             let alone = plan.deletes_edges.then(|| (seen.0.own_alone(), seen.1.own_alone()));
             let seen = alone.as_ref().map_or(seen, |(links, topology)| (links, topology));
             // Rows whose features stay in their file are in no other order.
-            let stays = parts[index].features_are_lent();
+            let stays = parts[index].features_are_in_file();
             let within = (!stays).then(|| Within::of(plan, &parts[index], whole, seen).1);
             shapes.within = Some(within.unwrap_or_default());
         }

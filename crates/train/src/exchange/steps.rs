@@ -100,6 +100,8 @@ pub enum Step {
     TrainerFacts = 48,
     /// What a trainer has sent to others than the aggregator, at the end.
     TrainerSent = 49,
+    /// By how much class scores miss labels of training nodes, summed over workers. 50 and 51 are labels that are told.
+    Errors = 52,
 }
 
 impl Step {
@@ -124,6 +126,7 @@ impl Step {
             Step::DrawQuestions | Step::DrawAnswers | Step::RowQuestions => (Content::Neighbours, Training),
             Step::RowAnswers | Step::DegreeQuestions | Step::DegreeAnswers => (Content::Neighbours, Training),
             Step::ClassCounts => (Content::ClassCounts, StartUp),
+            Step::Errors => (Content::Figures, Training),
             Step::PartCounts => (Content::PartFigures, Evaluation),
             Step::EvaluatedMean | Step::EvaluationEnds => (Content::Models, Evaluation),
             Step::Weights | Step::OwnWeights | Step::Variances => (Content::Widths, Training),

@@ -2,6 +2,7 @@
 
 use laconic_nn::Operand;
 
+use super::propagated;
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::pass::inputs::Inputs;
@@ -23,7 +24,7 @@ pub struct StageInputs {
 /// training is in batches for its memory's sake, and nobody has to be asked for rows. Folds of sparse rows are sparse
 /// where they are kept, and small.
 pub fn folds_in_pieces(worker: &Worker, x: &Operand) -> bool {
-    worker.plan.batching.is_some() && worker.size() == 1 && matches!(x, Operand::Dense(_))
+    worker.plan.batching.is_some() && worker.size() == 1 && !matches!(x, Operand::Sparse(_))
 }
 
 impl StageInputs {
@@ -40,7 +41,11 @@ impl StageInputs {
     pub fn fetch(worker: &mut Worker, stage: &Stage, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
         let precision = worker.plan.precision();
-        let Handed { training: x, evaluation } = worker.take_handed()?.stored(precision);
+        let handed = match stage.propagation {
+            Some(propagation) => propagated::rows(worker, stage, propagation, rounds_before)?,
+            None => worker.take_handed()?,
+        };
+        let Handed { training: x, evaluation } = handed.stored(precision);
         if layer.facts().message_width > 0 && !stage.freezes() {
             let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));
             return Ok(StageInputs { inputs, reveal: None, eval_inputs });

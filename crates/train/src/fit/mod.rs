@@ -8,6 +8,7 @@ pub mod local;
 pub mod observe;
 mod pairs;
 pub mod progress;
+mod propagated;
 pub(crate) mod questions;
 mod report;
 mod since;

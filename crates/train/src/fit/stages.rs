@@ -6,6 +6,7 @@ use laconic_wire::{Count, Kind, PerKind, collectives};
 use super::inputs::{StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
+use super::propagated;
 use super::task;
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
@@ -233,13 +234,19 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>]) -> Result<Inferred> {
     let stages = worker.plan.stages.clone();
     let mut apart = false;
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
-        let own = worker.take_handed()?.training.converted(worker.plan.precision());
         let round = index as u32;
+        let own = match stage.propagation {
+            Some(propagation) => propagated::rows(worker, stage, propagation, round)?,
+            None => worker.take_handed()?,
+        };
+        let own = own.training.converted(worker.plan.precision());
         // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
         apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());
         let inputs = inputs(worker, stage, apart, own, round)?;
         let embedding = match &inputs.x {
-            Operand::Dense(rows) if index > 0 => Some(rows.clone().converted(Precision::F32)),
+            Operand::Dense(rows) if index > 0 && stage.propagation.is_none() => {
+                Some(rows.clone().converted(Precision::F32))
+            }
             _ => None,
         };
         let at = StageRun { stage, index, rounds_before: round };

@@ -51,6 +51,8 @@ pub enum What {
     TrainerWords,
     /// Means and variances of the columns of hidden rows, over own nodes, and sums of their gradients.
     Statistics,
+    /// By how much class scores miss the labels of training nodes, summed.
+    Errors,
     /// Counts and summed losses.
     Figures,
     /// Counts of scores in bins.
@@ -177,6 +179,7 @@ impl Item {
                 "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
                     .to_owned()
             }
+            What::Errors => "by how much class scores miss the labels of its training nodes, one sum".to_owned(),
             What::Figures => task.words.figures.to_owned(),
             What::Bins => "for evaluations: how many of its scores lie in each bin, by their truth".to_owned(),
             What::Scored => (task.words.scored)(&nodes),
@@ -204,6 +207,7 @@ impl What {
             What::ParameterGradients => "gradients of parameters",
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => "models",
             What::Statistics => "statistics",
+            What::Errors => "summed errors",
             What::Figures => "figures",
             What::Bins => "score bins",
             What::Scored => "scores and labels",
@@ -226,7 +230,7 @@ impl What {
             What::ParameterGradients => Content::ParameterGradients,
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => Content::Models,
             What::Statistics => Content::Statistics,
-            What::Figures => Content::Figures,
+            What::Errors | What::Figures => Content::Figures,
             What::Bins => Content::ScoreBins,
             What::Scored => Content::LabelledScores,
             What::ClassCounts => Content::ClassCounts,

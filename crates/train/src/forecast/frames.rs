@@ -28,10 +28,12 @@ pub fn frames(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
 /// The exchanges of rounds and evaluations of a stage, and of what crosses once before its first round.
 fn exchanges(stage: &Stage) -> Vec<(Tag, usize)> {
     let first = stage.first();
-    let crosses_once = first.facts().message_width > 0 && stage.freezes();
+    let freezes = first.facts().message_width > 0 && stage.freezes();
     let once = [stage.input_tag(0), stage.evaluation_input_tag(0)].map(|tag| (tag, first.facts().inputs));
-    let once = once.into_iter().filter(|_| crosses_once);
-    stage.live_exchanges().into_iter().chain(stage.evaluation_exchanges()).chain(once).collect()
+    let once = once.into_iter().filter(|_| freezes);
+    let propagated = stage.propagation_tags(0).into_iter().map(|tag| (tag, stage.outputs()));
+    let crosses_once = once.chain(propagated);
+    stage.live_exchanges().into_iter().chain(stage.evaluation_exchanges()).chain(crosses_once).collect()
 }
 
 /// Bytes of rows of a width in frames, at most, and whether those that are bf16 travel as they are.

@@ -345,9 +345,16 @@ fn copied(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     most.max(stage.network.len().saturating_mul(BESIDE_ROUNDS))
 }
 
+/// Bytes of rows that pass along edges: their start, what they have come to, messages, sums, and those of halo rows.
+fn propagated(shapes: &Shapes, stage: &Stage) -> u64 {
+    let rows = 4 * shapes.rows + shapes.halo_rows();
+    stage.propagation.map_or(0, |_| (FLOAT * stage.outputs()).saturating_mul(rows) as u64)
+}
+
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
+    memory.add("propagated rows", propagated(shapes, stage));
     let precision = plan.precision();
     let mut amount = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
     let units = stage.network.units();

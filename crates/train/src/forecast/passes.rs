@@ -3,7 +3,7 @@
 use laconic_nn::{Layer, Precision};
 
 use crate::pass::spare::{LENT, widest};
-use crate::pass::walk::{outputs_replace_folds, reads_weighted_rows, undivided};
+use crate::pass::walk::{activates_in_place, outputs_replace_folds, reads_weighted_rows, undivided};
 use crate::schedule::Stage;
 
 /// The memory that goes from one matrix to another, as [`crate::pass::spare::Spare`] deals with it: what is given back
@@ -75,6 +75,8 @@ fn lack(free: &mut Vec<usize>, values: usize) -> usize {
 struct Sizes {
     /// Rows that it reads; 0 for the first, whose inputs are counted elsewhere.
     x: usize,
+    /// Whether these stand where the unit before put out its own.
+    stands: bool,
     /// Messages that are not these.
     messages: usize,
     /// Folds that are not what it outputs.
@@ -88,8 +90,10 @@ struct Sizes {
     live: bool,
     /// Whether its end reads own rows, and so has a gradient for them.
     reads_rows: bool,
-    /// Whether it is one function, from rows to rows.
+    /// Whether its backward pass is one function.
     undivided: bool,
+    /// Whether others read its rows until the end, so that their gradient then has a place of its own.
+    joined: bool,
 }
 
 /// How a pass keeps what its backward pass could read.
@@ -139,19 +143,23 @@ fn hold(held: &mut Held, over: Over<'_>, stage: &Stage, keeping: Keeping) {
     let Over { rows, put_out, copies, crosses, sparse } = over;
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
+    // What is put together for the last unit is counted by itself.
+    let is_top = |index: usize| stage.network.is_top(index);
     let largest = rows * widest(&stage.network);
     let room = |values: usize| if LENT * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.facts().message_has_parameters;
         // The first reads inputs of as many rows as it outputs.
         let (read, put_out) = (put_out[index.saturating_sub(1)], put_out[index]);
-        let undivided = !crosses && read == put_out && undivided(&stage.network, index).is_some();
-        let folds = layer.facts().message_width > 0 && (index > 0 || live) && !undivided;
+        let undivided = undivided(&stage.network, index).filter(|_| !crosses);
+        let is_one_function = undivided.is_some_and(|of| of.is_for_both_ways());
+        let folds = layer.facts().message_width > 0 && (index > 0 || live) && !is_one_function;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!layer.facts().messages_are_rows() || index == 0);
         let in_place = outputs_replace_folds(layer);
         Sizes {
             x: if index > 0 { room(read * layer.facts().inputs) } else { 0 },
+            stands: index > 0 && !is_top(index - 1) && activates_in_place(&stage.network, index - 1),
             messages: if made { room(read * layer.facts().message_width) } else { 0 },
             folded: if folds && !in_place { room(put_out * layer.facts().fold_width) } else { 0 },
             z: room(put_out * layer.facts().outputs),
@@ -159,7 +167,8 @@ fn hold(held: &mut Held, over: Over<'_>, stage: &Stage, keeping: Keeping) {
             in_place,
             live,
             reads_rows: layer.facts().reads_own_row,
-            undivided,
+            undivided: undivided.is_some(),
+            joined: stage.network.joined().is_some(),
         }
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
@@ -227,7 +236,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
     for (index, of) in sizes.iter().enumerate() {
         let is_last = index + 1 == sizes.len();
         let put_out = |held: &mut Held| if is_last { held.take_exact(of.z) } else { held.take(of.z) };
-        held.take(of.x);
+        held.take(if of.stands { 0 } else { of.x });
         held.take(of.messages);
         if of.in_place {
             put_out(held);
@@ -244,7 +253,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
             Keeping::All => {}
             Keeping::Least if index == 0 || is_last => {}
             Keeping::Least => {
-                held.give(of.x);
+                held.give(if of.stands { 0 } else { of.x });
                 held.give(if of.live { 0 } else { of.folded });
             }
             Keeping::Nothing => {
@@ -252,7 +261,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
                 held.give(of.folded);
             }
         }
-        if keeping == Keeping::Nothing && !is_last {
+        if keeping == Keeping::Nothing && !is_last && !sizes[index + 1].stands {
             // What the next unit reads is made of it.
             held.take(sizes[index + 1].x);
             held.give(of.z);
@@ -266,18 +275,22 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
     // The gradient by the last unit's outputs.
     held.start_back(sizes.last().map_or(0, |of| of.z));
     for (index, of) in sizes.iter().enumerate().skip(1).rev() {
-        let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live);
-        if was_forgotten {
+        let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live && !of.stands);
+        if was_forgotten && !of.stands {
             held.take(of.x);
         }
+        // What the unit before has put out, where it is neither rows nor folds.
         let before = &sizes[index - 1];
+        let before = if before.in_place || of.stands { 0 } else { before.z };
         if of.undivided {
-            held.take(of.x);
-            let before = if before.in_place { 0 } else { before.z };
-            [of.z, of.x, before].into_iter().for_each(|values| held.give(values));
+            // Else the gradient comes back in the place of the rows.
+            held.give(if of.live { of.messages } else { 0 });
+            held.give(of.folded);
+            held.take(if of.joined { of.x } else { 0 });
+            [of.z, if of.joined { of.x } else { 0 }, before].into_iter().for_each(|values| held.give(values));
             continue;
         }
-        if was_forgotten && frugal {
+        if was_forgotten && !of.live {
             held.take(of.messages);
             held.take(of.folded);
             held.give(of.messages);
@@ -294,7 +307,7 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
             held.take(of.x);
         }
         held.give(of.x);
-        held.give(if before.in_place { 0 } else { before.z });
+        held.give(before);
     }
     if let Some(first) = sizes.first().filter(|first| first.live) {
         let makes_again = least && sizes.len() > 1;
@@ -344,6 +357,7 @@ mod tests {
     fn unit(x: usize, z: usize) -> Sizes {
         Sizes {
             x,
+            stands: false,
             messages: 0,
             folded: x,
             z,
@@ -352,6 +366,7 @@ mod tests {
             live: false,
             reads_rows: true,
             undivided: false,
+            joined: false,
         }
     }
 
@@ -408,14 +423,21 @@ mod tests {
     }
 
     #[test]
-    fn units_that_are_one_function_hold_rows_and_their_gradients_alone() {
+    fn units_that_are_one_function_hold_rows_alone() {
         let undivided = |x, z| Sizes { folded: 0, folds: false, undivided: true, ..unit(x, z) };
         let sizes = [Sizes { folded: 0, folds: false, ..unit(0, 100) }, undivided(100, 100), undivided(100, 10)];
-        // z0, x1, z1, x2, z2, dz2 and dx2.
-        assert_eq!(most(&sizes, Keeping::All), 5 * 100 + 2 * 10);
-        // z0, z1, x2, z2, dz2 and dx2; then z0, z2, dz1, x1 and dx1 are less.
-        assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 2 * 10);
+        // z0, x1, z1, x2, z2 and dz2.
+        assert_eq!(most(&sizes, Keeping::All), 4 * 100 + 2 * 10);
+        // z0, z1, x2, z2 and dz2; x1 has the place of z1.
+        assert_eq!(most(&sizes, Keeping::Least), 3 * 100 + 2 * 10);
         // z0 and x1, x1 and z1, or z1 and x2; what is wide is not lent to the narrow z2.
+        assert_eq!(most(&sizes, Keeping::Nothing), 2 * 100 + 10);
+        // z0 that is x1, z1 that is x2, z2 and dz2; the rows are there once, so none are made again.
+        let stands = |of: Sizes| Sizes { stands: true, ..of };
+        let sizes = [sizes[0], stands(sizes[1]), stands(sizes[2])];
+        assert_eq!(most(&sizes, Keeping::All), 2 * 100 + 2 * 10);
+        assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 2 * 10);
+        // One after the other.
         assert_eq!(most(&sizes, Keeping::Nothing), 2 * 100 + 10);
     }
 }

@@ -3,6 +3,7 @@
 //! A ledger of totals alone is made without walking through every round where rounds of one kind send the same.
 
 mod evaluated;
+mod propagated;
 
 use std::collections::BTreeMap;
 
@@ -80,6 +81,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
             }
         }
         rounds_before += last;
+        at.handed_on(rounds_before, book)?;
     }
     Ok(())
 }
@@ -166,6 +168,9 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
                 }
                 if done > 0 && done == stage.rounds {
                     at.checkpoint(done, &mut book);
+                }
+                if done == stage.rounds {
+                    at.handed_on(rounds_before + done, &mut book)?;
                 }
                 now = enter(&book);
             }
@@ -296,6 +301,7 @@ impl<'a> StageForecast<'a> {
     /// What crosses once, or bit by bit until round `last`. What a resumed run has revealed crosses again.
     fn inputs(&mut self, last: u32, book: &mut Book<'_>) -> Result<()> {
         let (plan, stage) = (self.forecast.plan, self.stage());
+        self.propagated(book)?;
         if !stage.freezes() {
             return Ok(());
         }

@@ -137,7 +137,7 @@ impl Counts {
 }
 
 /// Numbers of so many bits each, the first in the lowest bits of the first byte.
-fn pack(codes: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<u8> {
+pub(super) fn pack(codes: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<u8> {
     let mut bytes = vec![0; (codes.len() * width).div_ceil(8)];
     for (place, code) in codes.enumerate() {
         for bit in (0..width).filter(|bit| code >> bit & 1 == 1) {
@@ -148,7 +148,7 @@ fn pack(codes: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<u8> {
 }
 
 /// The same back; `None` where bits behind the last number are not 0. There are enough bytes.
-fn unpack(bytes: &[u8], width: usize, count: usize) -> Option<Vec<usize>> {
+pub(super) fn unpack(bytes: &[u8], width: usize, count: usize) -> Option<Vec<usize>> {
     let bit = |at: usize| usize::from(bytes[at / 8] >> (at % 8) & 1);
     let code = |place: usize| (0..width).map(|of| bit(place * width + of) << of).sum();
     (count * width..bytes.len() * 8).all(|at| bit(at) == 0).then(|| (0..count).map(code).collect())

@@ -5,6 +5,7 @@
 //! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: no worker
 //! sends it unless `policy.allow` names it.
 
+pub mod classes;
 mod codewords;
 mod labels;
 mod neighbours;

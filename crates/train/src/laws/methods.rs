@@ -126,11 +126,16 @@ pub fn check(members: &Members, settings: &[String]) {
 
 /// The choices of each axis: schedules, layers, codecs, selections.
 fn axes(members: &Members) -> [Vec<Settings>; 4] {
-    let schedules = members.schedules.iter().map(|kind| (kind.name, kind.options));
+    let schedules = members.schedules.iter().flat_map(|kind| {
+        // What is made of labels leaves with leave alone.
+        let leave = kind.propagates.map(|_| "policy.allow=[\"labels\"]".to_owned());
+        let variants = variants("schedule", "kind", (kind.name, kind.options)).into_iter();
+        variants.map(move |settings| settings.into_iter().chain(leave.clone()).collect())
+    });
     let layers = members.layers.iter().map(|kind| (kind.name, kind.options));
     let selections = members.selections.names().map(|name| vec![format!("messages.selection={name}")]);
     [
-        schedules.flat_map(|member| variants("schedule", "kind", member)).collect(),
+        schedules.collect(),
         layers.flat_map(|member| variants("model", "arch", member)).collect(),
         codings(members),
         selections.collect(),

@@ -343,7 +343,7 @@ impl BatchPass {
             let (done, after) = self.tapes.split_at(index);
             if let (Some(Tape { z, statistics, .. }), Some(Tape { x, .. })) = (done.last(), after.first()) {
                 let out = if walk.network.is_top(index - 1) { &*top } else { x };
-                let done = Activated { out, z, statistics };
+                let done = Activated { out: Some(out), z, statistics };
                 let ids = &walk.batch.ids[..z.rows()];
                 walk.between(index - 1).backward(walk.compute, ids, &mut self.gradient, done, g);
             }

@@ -6,7 +6,7 @@ use laconic_nn::kernels::Store;
 use laconic_nn::kernels::batch_norm::{Columns, Moments, gradient_sums, normalise_adjoint};
 use laconic_nn::kernels::elementwise::{copy_scaled, scale_and_shift};
 use laconic_nn::kernels::normalise::{
-    Activated, Activation, Affine, EPSILON, Gradients, Norm, Statistics, activate, activate_adjoint,
+    Activated, Activation, Affine, EPSILON, Gradients, Norm, Statistics, activate, activate_adjoint, activate_in_place,
 };
 use laconic_nn::network::{Network, Unit};
 use laconic_nn::{Compute, Matrix, Rows};
@@ -87,6 +87,13 @@ impl<'a> Between<'a> {
                 into.reshape(z.rows(), z.columns());
                 copy_scaled(compute, into, Store::Set, Rows::Dense(z), 1.0, self.weight);
             }
+        }
+    }
+
+    /// The same in the place of the unit's outputs, where [`super::walk::activates_in_place`].
+    pub fn forward_in_place(&self, compute: &Compute, ids: &[u64], rows: &mut Matrix) {
+        if let Some(between) = self.activation() {
+            activate_in_place(compute, rows, between, ids);
         }
     }
 

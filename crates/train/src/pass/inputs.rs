@@ -176,13 +176,16 @@ impl Inputs {
 
 fn as_sparse_as(x: &Operand, rows: Matrix) -> Operand {
     match x {
-        Operand::Dense(x) => Operand::Dense(rows.converted(x.precision())),
+        Operand::Dense(x) | Operand::Placed(x, _) => Operand::Dense(rows.converted(x.precision())),
         Operand::Sparse(_) => Operand::compact(rows),
     }
 }
 
 /// The halo's rows, each of which its owner sends once.
-fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
+///
+/// # Errors
+/// If another worker does not answer, or a codec refuses the rows.
+pub fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
     let mut halo = Matrix::stored(own.precision());
     halo.reshape(peers.halo.rows(), own.columns());
     let adaptive = peers.halo.coders.coding(tag).is_adaptive();
@@ -315,7 +318,7 @@ impl Dropped {
     /// The rows as the last [`Dropped::view`] gave them.
     pub fn last<'a>(&'a self, x: Rows<'a>, dropout: Option<Dropout>, ids: &'a [u64]) -> Rows<'a> {
         match (dropout, x.dense(), &self.0) {
-            (Some(dropout), Some(rows), _) => Rows::Dropped(rows.with_dropout(dropout, ids)),
+            (Some(dropout), Some(rows), _) => Rows::Made(rows.with_dropout(dropout, ids)),
             (Some(_), None, Some(copy)) => Rows::Sparse(copy.all()),
             _ => x,
         }

@@ -4,9 +4,9 @@
 //! fold the halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local
 //! block's.
 
-use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
+use laconic_nn::kernels::{Store, Through};
 use laconic_nn::matrix::Values;
 use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Undivided, Wanted, Whole};
 
@@ -15,7 +15,7 @@ use crate::pass::inputs::{Dropped, Refolding};
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning, UnitRows};
 use crate::pass::spare::{Spare, widest};
-use crate::pass::walk::Walk;
+use crate::pass::walk::{Walk, activates_in_place};
 
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
 #[derive(Default)]
@@ -123,11 +123,11 @@ impl Pass {
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (is_last, in_place) = (walk.is_last(index), walk.outputs_replace_folds(index));
         let forgets = walk.forgets();
-        if let Some(undivided) = walk.undivided(index) {
-            self.spare.shape_as(z, (x.rows(), layer.facts().outputs), walk.stores_outputs(index));
-            let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
-            undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
-            if (walk.context.recompute || forgets) && !is_last {
+        if let Some(undivided) = walk.undivided(index).filter(|of| of.is_for_both_ways()) {
+            self.spare.shape_as(z, (nodes.ids.len(), layer.facts().outputs), walk.stores_outputs(index));
+            let edges = Whole { weight: walk.sender_weight(index), block: graph.own };
+            undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, edges, x, z);
+            if (walk.makes_rows_again(index) || forgets) && !is_last {
                 self.spare.take(x);
             }
             return Ok(());
@@ -147,7 +147,7 @@ impl Pass {
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
         // The last unit's backward pass begins at once, and its rows may be handed on.
-        if (walk.context.recompute || forgets) && !is_last {
+        if (walk.makes_rows_again(index) || forgets) && !is_last {
             self.spare.take(x);
         }
         if forgets || walk.folds_again(index) {
@@ -164,9 +164,15 @@ impl Pass {
             let between = walk.between(index);
             between.measure(walk.peers, z, statistics)?;
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
-            self.spare.shape(into, (z.rows(), z.columns()));
-            between.forward(walk.peers.compute, ids, z, statistics, into);
-            if walk.forgets() {
+            let in_place = activates_in_place(walk.network, index);
+            if in_place {
+                std::mem::swap(z, into);
+                between.forward_in_place(walk.peers.compute, ids, into);
+            } else {
+                self.spare.shape(into, (z.rows(), z.columns()));
+                between.forward(walk.peers.compute, ids, z, statistics, into);
+            }
+            if in_place || walk.forgets() {
                 self.spare.take(z);
             }
         }
@@ -225,7 +231,7 @@ impl Pass {
         }
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
-        let is_frugal = walk.context.recompute && !layer.facts().message_has_parameters;
+        let is_frugal = walk.makes_rows_again(index) && !layer.facts().message_has_parameters;
         if walk.folds_again(index) && exchanges {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
@@ -267,15 +273,23 @@ impl Pass {
         Ok(())
     }
 
-    /// The same, of a unit that is one function.
+    /// The same, of a unit that is one function: its rows become their gradient. What is put together for the last unit
+    /// is read until the end.
     fn undivided_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, undivided: &dyn Undivided, g: &mut [f32]) {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
         let nodes = graph.nodes;
         let Tape { x, near, .. } = &mut self.tapes[index];
-        let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
-        self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
+        [&mut near.messages, &mut near.folded].into_iter().for_each(|unread| self.spare.take(unread));
+        if walk.network.joined().is_some() {
+            self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
+            copy_scaled(walk.peers.compute, &mut self.next_gradient, Store::Set, Rows::Dense(x), 1.0, None);
+        } else {
+            std::mem::swap(x, &mut self.next_gradient);
+        }
+        let edges = Whole { weight: walk.sender_weight(index), block: graph.own };
+        let through = walk.returns_through(index);
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
-        undivided.backward(at, g, input, &self.gradient, &mut self.next_gradient);
+        undivided.backward(at, g, edges, &self.gradient, (&mut self.next_gradient, through));
         self.spare.take(&mut self.gradient);
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
     }
@@ -284,7 +298,7 @@ impl Pass {
     fn make_again(&mut self, walk: &Walk<'_, '_>, index: usize) {
         let (before, after) = self.tapes.split_at_mut(index);
         if let ([.., Tape { z, statistics, .. }], Some(Tape { x, .. })) = (before, after.first_mut())
-            && walk.context.recompute
+            && walk.makes_rows_again(index)
             && (x.rows(), x.columns()) != (z.rows(), z.columns())
         {
             self.spare.shape(x, (z.rows(), z.columns()));
@@ -302,6 +316,7 @@ impl Pass {
         }
         let Tape { z, statistics, .. } = &self.tapes[index - 1];
         let out = if walk.network.is_top(index - 1) { &*top } else { &self.tapes[index].x };
+        let out = Some(out).filter(|_| walk.returns_through(index) == Through::All);
         let done = Activated { out, z, statistics };
         let (between, ids) = (walk.between(index - 1), walk.senders(index).ids);
         between.backward(walk.peers.compute, ids, &mut self.gradient, done, g);

@@ -1,5 +1,7 @@
 //! One pass on its way: what it is for, what it runs over, and the way to the peers.
 
+use laconic_nn::after::After;
+use laconic_nn::kernels::Through;
 use laconic_nn::network::Network;
 use laconic_nn::{Facts, Layer, Nodes, Precision, Undivided};
 
@@ -24,6 +26,12 @@ pub fn reads_weighted_rows(network: &Network, index: usize) -> bool {
 pub fn outputs_replace_folds(layer: &dyn Layer) -> bool {
     let facts = layer.facts();
     facts.outputs_are_folds && facts.message_has_parameters
+}
+
+/// Whether what follows unit `index` is done in the place of what the unit outputs: nobody reads that again.
+pub fn activates_in_place(network: &Network, index: usize) -> bool {
+    let unit = network.units().get(..=index + 1).and_then(|units| units.get(index));
+    unit.is_some_and(|unit| unit.after.is_relu_alone() && !outputs_replace_folds(unit.layer.as_ref()))
 }
 
 /// Unit `index` as one function, where it has one behind the first layer, whose inputs are frozen.
@@ -60,11 +68,6 @@ impl<'a> Walk<'a, '_> {
         self.required_rows.map_or(self.graph.nodes, |required_rows| required_rows.senders(self.graph.nodes, index))
     }
 
-    /// Whether unit `index` outputs fewer rows than it reads.
-    fn narrows(&self, index: usize) -> bool {
-        self.graph_of(index).nodes.ids.len() < self.senders(index).ids.len()
-    }
-
     /// Whether nothing but the end of a pass is wanted: no backward pass follows, and nothing is put together.
     pub(super) fn forgets(&self) -> bool {
         !self.context.training && self.network.joined().is_none()
@@ -76,9 +79,18 @@ impl<'a> Walk<'a, '_> {
         self.network.units().get(index).filter(|_| reads)?.layer.facts().sender_weight.of(&self.senders(index))
     }
 
-    /// Unit `index` as one function, where it has one, no row crosses, and it outputs all that it reads.
+    /// Unit `index` as one function, where it has one and no row crosses.
     pub(super) fn undivided(&self, index: usize) -> Option<&'a dyn Undivided> {
-        undivided(self.network, index).filter(|_| self.peers.halo.is_empty() && !self.narrows(index))
+        undivided(self.network, index).filter(|_| self.peers.halo.is_empty())
+    }
+
+    /// Through which values of the rows that unit `index` reads their gradient returns at once: one function turns the
+    /// ReLU before it back as well, where nobody else reads what that put out.
+    pub(super) fn returns_through(&self, index: usize) -> Through {
+        let before = index.checked_sub(1).map(|before| &self.network.units()[before].after);
+        let is_relu = before.is_some_and(|after| *after != After::Nothing && after.slope().is_none());
+        let alone = self.network.joined().is_none() && self.undivided(index).is_some();
+        if is_relu && alone { Through::Positive } else { Through::All }
     }
 
     /// What messages of unit `index` are its rows times, where these are not multiplied already.
@@ -95,6 +107,11 @@ impl<'a> Walk<'a, '_> {
     /// Whether what unit `index` outputs takes the place of its folds.
     pub(super) fn outputs_replace_folds(&self, index: usize) -> bool {
         outputs_replace_folds(self.network.units()[index].layer.as_ref())
+    }
+
+    /// Whether the rows that unit `index` reads are made again for its backward pass.
+    pub(super) fn makes_rows_again(&self, index: usize) -> bool {
+        self.context.recompute && index > 0 && !activates_in_place(self.network, index - 1)
     }
 
     /// Whether messages of unit `index` that its backward pass reads are recomputed there. That of the last unit begins

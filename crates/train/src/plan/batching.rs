@@ -230,7 +230,8 @@ impl Plan {
         let Some(batching) = Batching::of(&self.members, &self.config, counts, train)? else { return Ok(self) };
         self.refuse_with_batches(&batching)?;
         let batches = batching.batches;
-        for stage in std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut()) {
+        let stages = std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut());
+        for stage in stages.filter(|stage| stage.propagation.is_none()) {
             stage.rounds = stage.rounds.saturating_mul(batches);
             stage.span = stage.span.saturating_mul(batches);
             if stage.rounds as usize > super::ROUNDS_MAX {

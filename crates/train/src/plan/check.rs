@@ -6,7 +6,7 @@ use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
 use super::cadence::ROUNDS_MAX;
-use super::inputs::ModelInputs;
+use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
 use super::trainers::TrainersPlan;
@@ -14,6 +14,7 @@ use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, Pace, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
+use crate::schedule::Blueprint;
 
 fn positive(key: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
@@ -53,6 +54,7 @@ impl Members {
         self.task(config)?;
         self.batching(config)?;
         config.policy.list()?;
+        config.policy.allowed().map(drop)?;
         ModelInputs::of(self, config, [1, 1].into())?;
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;
@@ -62,6 +64,7 @@ impl Members {
         self.check_schedule(config)?;
         TrainersPlan::of(self, config)?;
         self.check_messages(config)?;
+        self.check_propagation(config)?;
         self.check_part(config)?;
         config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
@@ -111,6 +114,13 @@ impl Members {
         let schedule = &config.schedule;
         self.schedule(config)?;
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
+        within("schedule.steps", schedule.steps.into(), 1..=1000)?;
+        if !(schedule.alpha > 0.0 && schedule.alpha <= 1.0) {
+            return Err(TrainError::config(format!(
+                "schedule.alpha = {}: expected above 0, at most 1",
+                schedule.alpha
+            )));
+        }
         let (horizon, trainers) = (&config.train.horizon, self.schedule(config)?.trainers);
         if let Some(pace) = horizon.iter().find(|pace| !trainers && !matches!(pace, Pace::Epochs(_))) {
             let what = "expected epochs such as \"200 epochs\"; times and steps are those of independent trainers";
@@ -144,6 +154,16 @@ impl Members {
             }
         }
         Ok(())
+    }
+
+    fn check_propagation(&self, config: &Config) -> Result<()> {
+        let (schedule, kind) = (self.schedule(config)?, self.layer(config)?);
+        if schedule.propagates.is_none() {
+            return Ok(());
+        }
+        let architecture = config.model.architecture([1, 1].into());
+        let stages = (schedule.stages)(&Blueprint { config, kind, architecture: &architecture });
+        check_propagation((config, kind), &stages, &Messages::of(&config.messages, &self.codecs, &stages)?)
     }
 
     /// A worker that meets nobody knows how many edges it goes without, and nothing else of them.

@@ -1,13 +1,16 @@
 //! What the first layer of a model reads.
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::layer::LayerKind;
+use laconic_wire::{Content, FramePurpose, Tag};
 
 use super::members::Members;
 use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
 use crate::inputs::{FEATURES, InputKind};
-use crate::schedule::Stage;
+use crate::messages::Messages;
+use crate::schedule::{Propagated, Stage};
 
 /// `model.inputs`, with names looked up.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +36,16 @@ impl ModelInputs {
             |what: String| Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
         let Widths { columns: feature_columns, classes, .. } = widths;
         let mut found = ModelInputs { classes, feature_columns, ..ModelInputs::default() };
-        let (denied, is_allowed) = (config.policy.list()?, config.policy.allowed()?);
+        if let Some(propagated) = members.schedule(config)?.propagates {
+            let what = format!("schedule.kind = {:?}", config.schedule.kind);
+            propagated.contents().iter().try_for_each(|&content| check_leave(config, &what, content))?;
+            if let Some(why) = reason_against(members, config)? {
+                return Err(TrainError::config(format!("{what} {why}")));
+            }
+            if propagated == Propagated::Labels {
+                return Ok(found);
+            }
+        }
         let names: Vec<&str> = std::iter::once(FEATURES).chain(members.inputs.names()).collect();
         for name in &config.model.inputs {
             one_of("model.inputs", name, &names)?;
@@ -49,50 +61,17 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            let denied = denied.as_ref().is_some_and(|list| list.denies(kind.content, kind.tag().purpose));
-            let how = match (denied, is_allowed(kind.content)) {
-                (true, _) => Some("policy.deny has it"),
-                (false, false) => Some("policy.allow = [\"labels\"] would"),
-                (false, true) => None,
-            };
-            if let Some(how) = how {
-                return Err(TrainError::NotAllowed { input: kind.name, content: kind.content, how });
-            }
+            check_leave(config, &format!("model.inputs has {:?}", kind.name), kind.content)?;
             found.told.push(kind);
         }
         match (found.features, found.told.is_empty()) {
             (false, true) => refuse(format!("expected one of {} at least", names.join(", "))),
             (_, true) => Ok(found),
-            _ => match found.reason_against(members, config)? {
-                Some(what) => refuse(what),
+            _ => match reason_against(members, config)? {
+                Some(what) => refuse(format!("{:?} {what}", found.told.first().map_or(FEATURES, |kind| kind.name))),
                 None => Ok(found),
             },
         }
-    }
-
-    /// Why these inputs cannot be told in such a run.
-    fn reason_against(&self, members: &Members, config: &Config) -> Result<Option<String>> {
-        let name = self.told.first().map_or(FEATURES, |kind| kind.name);
-        let selection = members.selection(config)?;
-        let made = (selection.build)(&config.messages.selection.config().options);
-        let deletes = made.is_ok_and(|made| made.is_some_and(|made| made.deletes_edges()));
-        let task: &TaskKind = members.task(config)?;
-        Ok(if !task.of_labels {
-            Some(format!("{name:?} tells classes of nodes, and task.kind = {:?} learns none", task.name))
-        } else if members.has_trainers(config)? {
-            let kind = &config.schedule.kind;
-            Some(format!(
-                "{name:?} is told between workers, and the trainers of schedule.kind = {kind:?} meet nobody; \
-                          train.sync_every with \"synchronous\" averages models of workers that do"
-            ))
-        } else if config.data.inductive {
-            Some(format!("{name:?} has edges between training nodes and others, which data.inductive leaves out"))
-        } else if deletes {
-            let kind = &config.messages.selection.config().kind;
-            Some(format!("{name:?} comes along the edges between workers, which messages.selection = {kind} takes out"))
-        } else {
-            None
-        })
     }
 
     /// How many columns the first layer reads.
@@ -110,6 +89,66 @@ impl ModelInputs {
     }
 }
 
+/// Refuses layers and codecs that rows which pass along edges cannot be had with.
+pub(super) fn check_propagation(
+    (config, layer): (&Config, &LayerKind),
+    stages: &[Stage],
+    messages: &Messages,
+) -> Result<()> {
+    let Some(stage) = stages.iter().find(|stage| stage.propagation.is_some()) else { return Ok(()) };
+    let kind = &config.schedule.kind;
+    if layer.is_relational {
+        let (arch, what) = (&config.model.arch, "labels pass along edges of one relation");
+        return Err(TrainError::config(format!("schedule.kind = {kind:?} with model.arch = {arch:?}: {what}")));
+    }
+    match stage.propagation_tags(0).into_iter().find(|tag| !messages.coding(*tag).suits_figures()) {
+        None => Ok(()),
+        Some(Tag { layer, .. }) => {
+            let what = "expected exact, half, codewords, or quantised with a fixed number of bits";
+            Err(TrainError::config(format!(
+                "schedule.kind = {kind:?}: the rows of layer {layer} cross once and are scores already: {what} \
+                 (messages.forward, or messages.layers.{layer}.forward)"
+            )))
+        }
+    }
+}
+
+/// Refuses what would leave this worker without leave; `what` asks for it.
+fn check_leave(config: &Config, what: &str, content: Content) -> Result<()> {
+    let (denied, is_allowed) = (config.policy.list()?, config.policy.allowed()?);
+    let denied = denied.is_some_and(|list| list.denies(content, FramePurpose::Training));
+    let how = match (denied, is_allowed(content)) {
+        (true, _) => "policy.deny has it",
+        (false, false) => "policy.allow = [\"labels\"] would",
+        (false, true) => return Ok(()),
+    };
+    Err(TrainError::NotAllowed { what: what.to_owned(), content, how })
+}
+
+/// Why classes of nodes cannot be told in such a run, behind the name of what would tell them.
+fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> {
+    let selection = members.selection(config)?;
+    let made = (selection.build)(&config.messages.selection.config().options);
+    let deletes = made.is_ok_and(|made| made.is_some_and(|made| made.deletes_edges()));
+    let task: &TaskKind = members.task(config)?;
+    Ok(if !task.of_labels {
+        Some(format!("tells classes of nodes, and task.kind = {:?} learns none", task.name))
+    } else if members.has_trainers(config)? {
+        let kind = &config.schedule.kind;
+        Some(format!(
+            "is told between workers, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
+             \"synchronous\" averages models of workers that do"
+        ))
+    } else if config.data.inductive {
+        Some("has edges between training nodes and others, which data.inductive leaves out".to_owned())
+    } else if deletes {
+        let kind = &config.messages.selection.config().kind;
+        Some(format!("comes along the edges between workers, which messages.selection = {kind} takes out"))
+    } else {
+        None
+    })
+}
+
 impl Plan {
     /// The values of so many own rows that the first layer reads: of features those that are stored, and what is told
     /// beside them.
@@ -118,7 +157,15 @@ impl Plan {
     }
 
     /// Refuses data of which nothing can be told, or that have no features for a model that reads them.
-    pub(super) fn check_inputs(config: &Config, counts: &GlobalCounts) -> Result<()> {
+    pub(super) fn check_inputs(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<()> {
+        let propagates = members.schedule(config)?.propagates;
+        if propagates.is_some() && counts.multi_label {
+            let (kind, what) = (&config.schedule.kind, "may have several classes, and one is propagated");
+            return Err(TrainError::config(format!("schedule.kind = {kind:?}: a node of {} {what}", counts.dataset)));
+        }
+        if propagates == Some(Propagated::Labels) {
+            return Ok(());
+        }
         let reads_features = config.model.inputs.iter().any(|name| name == FEATURES);
         let tells = config.model.inputs.iter().any(|name| name != FEATURES);
         if reads_features && counts.columns == 0 {
@@ -130,6 +177,16 @@ impl Plan {
             return Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
         }
         Ok(())
+    }
+
+    /// Whether labels, or what they make of scores, pass along edges.
+    pub fn propagates(&self) -> bool {
+        self.stages.iter().any(|stage| stage.propagation.is_some())
+    }
+
+    /// Refuses layers and codecs that rows which pass along edges cannot be had with.
+    pub(super) fn check_propagation(&self) -> Result<()> {
+        check_propagation((&self.config, self.layer), &self.stages, &self.messages)
     }
 
     /// Says so where layers read neighbours, in whose columns a node's own label is.

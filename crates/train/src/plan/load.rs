@@ -196,7 +196,7 @@ impl Members {
     pub fn resolved(&self, config: &Config, parts: u32) -> Result<Config> {
         let mut resolved = config.clone();
         resolved.partition.parts = parts;
-        resolved.model.self_loops = Some(config.model.has_self_loops(self.layer(config)?));
+        resolved.model.self_loops = Some(self.has_self_loops(config)?);
         resolved.schedule.evaluator = self.evaluator(config)?;
         Ok(resolved)
     }

@@ -17,7 +17,7 @@ use super::kinds::{AgreementKind, AgreementRegistry, BatchingKind, BatchingRegis
 use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
 use crate::inputs::{InputKind, InputRegistry};
-use crate::schedule::{ScheduleKind, ScheduleRegistry};
+use crate::schedule::{Propagated, ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
 
 /// The members of every axis: ours ([`Members::default`]) and any that others add.
@@ -149,6 +149,19 @@ impl Members {
 
     pub(crate) fn schedule(&self, config: &Config) -> Result<&'static ScheduleKind> {
         find("schedule.kind", &self.schedules, &config.schedule.kind)
+    }
+
+    /// Whether nodes are their own neighbours: as the layers have it, or not at all where there are none, unless
+    /// `model.self_loops` says so.
+    ///
+    /// # Errors
+    /// If there is no such layer or schedule.
+    pub fn has_self_loops(&self, config: &Config) -> Result<bool> {
+        let usual = match self.schedule(config)?.propagates {
+            Some(Propagated::Labels) => false,
+            _ => self.layer(config)?.self_loops,
+        };
+        Ok(config.model.self_loops.unwrap_or(usual))
     }
 
     /// Whether workers are independent trainers, whose models are averaged.

@@ -137,7 +137,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::of`].
     pub fn with(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
-        Plan::check_inputs(config, counts)?;
+        Plan::check_inputs(members, config, counts)?;
         let task = members.task(config)?;
         (task.check)(config, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
@@ -226,12 +226,18 @@ impl Plan {
             relations: widths.relations,
             weighted: false,
             unread: Vec::new(),
-            self_loops: config.model.has_self_loops(kind),
+            self_loops: members.has_self_loops(config)?,
             config: Arc::new(config.clone()),
             members: members.clone(),
             stages: stages.into(),
         };
-        plan.check_precision().and(Ok(plan))
+        plan.check_stages().and(Ok(plan))
+    }
+
+    /// Refuses what the layers or messages of its stages cannot be had with.
+    fn check_stages(&self) -> Result<()> {
+        self.check_precision()?;
+        self.check_propagation()
     }
 
     /// The same run with other messages, as a byte budget chooses them.
@@ -242,7 +248,7 @@ impl Plan {
         let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
         let messages = Messages::of(messages, &self.members.codecs, &self.stages)?;
         let plan = Plan { messages, config: Arc::new(config), ..self.clone() };
-        plan.check_precision()?;
+        plan.check_stages()?;
         Ok(plan)
     }
 

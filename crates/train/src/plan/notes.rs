@@ -148,7 +148,7 @@ impl Plan {
         let has_ends = self.asks_for_ends() && self.batching.is_none();
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
         let freezes = |stage: &Stage| stage.freezes() && !self.reads_own_inputs(stage);
-        let crosses = !live.is_empty() || has_ends || fetches || self.stages.iter().any(freezes);
+        let crosses = !live.is_empty() || has_ends || fetches || self.propagates() || self.stages.iter().any(freezes);
         let comes_back = has_ends || live.iter().any(|tag| tag.direction == Direction::Reverse);
         let clusters = self.stages.iter().any(|stage| self.clusters(stage));
         let idle = [

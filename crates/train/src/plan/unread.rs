@@ -59,7 +59,7 @@ impl Plan {
         let layer = self.messaging_layer();
         let of_edges = match layer {
             Some(layer) => self.unread_by(layer, data),
-            None if data.edges > 0 => vec![self.no_edges(data)],
+            None if data.edges > 0 && !self.propagates() => vec![self.no_edges(data)],
             None => Vec::new(),
         };
         of_edges.into_iter().chain(self.unread_by_decoder(data)).chain(self.unread_pairs(data)).collect()
@@ -81,7 +81,8 @@ impl Plan {
 
     /// Whether weights of edges make a difference to the model.
     pub fn reads_weights(&self) -> bool {
-        self.messaging_layer().is_some_and(|layer| layer.facts().edge_weights != EdgeWeights::Unread)
+        let reads = |layer: &dyn Layer| layer.facts().edge_weights != EdgeWeights::Unread;
+        self.messaging_layer().is_some_and(reads) || self.propagates()
     }
 
     fn no_edges(&self, data: &GlobalCounts) -> String {
@@ -143,7 +144,10 @@ impl Plan {
 
     /// What the layer is called, with the options of its kind where it reads other data than the kind usually does.
     fn called(&self) -> String {
-        let Config { model, .. } = &*self.config;
+        let Config { model, schedule, .. } = &*self.config;
+        if self.propagates() {
+            return format!("schedule.kind = {:?}", schedule.kind);
+        }
         let usual = self.layer.layer(&LayerSpec::new(1, 1)).facts().edge_weights;
         let of_options = self.messaging_layer().is_some_and(|layer| layer.facts().edge_weights != usual);
         let keys: Vec<String> = self.layer.options.iter().map(|option| format!("model.{option}")).collect();
@@ -165,9 +169,8 @@ impl Plan {
     /// If weights are negative, or their sum at a node is too large or too small for a number of 32 bits.
     pub fn check_weights(&self, parts: &[Part]) -> Result<Option<String>> {
         let divides = |layer: &dyn Layer| layer.facts().edge_weights == EdgeWeights::Shares;
-        let Some(first) = parts.first().filter(|_| self.messaging_layer().is_some_and(divides)) else {
-            return Ok(None);
-        };
+        let divides = self.messaging_layer().is_some_and(divides) || self.propagates();
+        let Some(first) = parts.first().filter(|_| divides) else { return Ok(None) };
         let (name, data, mut sums) = (self.called(), &first.global.dataset, Sums::default());
         let loops = if self.self_loops { 1.0 } else { 0.0 };
         parts.iter().for_each(|part| sums.add(&part.edges, loops));

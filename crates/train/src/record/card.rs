@@ -62,7 +62,7 @@ mod as_text {
 
     pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<usize, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let width = text.parse().ok().filter(|width| (1..=1 << 24).contains(width));
+        let width = text.parse().ok().filter(|width| (0..=1 << 24).contains(width));
         width.ok_or_else(|| D::Error::custom(format!("expected a width, found {text:?}")))
     }
 }
@@ -103,12 +103,13 @@ impl Card {
 
     /// What is wrong with it, if anything is.
     pub(super) fn violation(&self) -> Option<String> {
-        let width = |name: &str, width: usize| (width == 0).then(|| format!("expected metadata {name}, a width"));
+        // A model may read labels alone, and no features.
+        let classes = || (self.classes == 0).then(|| "expected metadata classes, a width".to_owned());
         let relations = || {
             let most = Relations::MOST;
             (self.relations > most).then(|| format!("expected at most {most} relations, found {}", self.relations))
         };
         let about = || self.about.check(self.inputs, self.classes).err().map(|error| error.to_string());
-        width("inputs", self.inputs).or_else(|| width("classes", self.classes)).or_else(relations).or_else(about)
+        classes().or_else(relations).or_else(about)
     }
 }

@@ -236,7 +236,7 @@ mod tests {
             (scaled(&[1.0; 2], &[1.0, f64::NAN]), "metadata laconic: invalid type: null, expected f64"),
             (named(2), "about.classes: expected 1 values, found 2"),
             (Card { about: huge, ..card() }, "about: expected names and scales of at most"),
-            (Card { inputs: 0, ..card() }, "expected a width, found \"0\""),
+            (Card { classes: 0, ..card() }, "expected metadata classes, a width"),
             (Card { classes: 1 << 25, ..card() }, "expected a width, found \"33554432\""),
         ] {
             write(&path, &weights(0.25), &card).expect("written");

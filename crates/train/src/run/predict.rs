@@ -40,9 +40,18 @@ pub struct Predictions {
 fn untold(plan: &Plan, parts: &[Part]) -> Option<String> {
     let trains = |part: &Part, row: usize| part.roles.get(row).is_some_and(|roles| roles & Split::TRAIN != 0);
     let tells = |part: &Part| (0..part.rows()).any(|row| trains(part, row) && part.labels.known(row) > 0);
-    let told = plan.inputs.told.first().filter(|_| !parts.iter().any(tells))?;
-    let what = "no node of these data is a labelled training node, so there is nothing in these columns";
-    Some(format!("the model reads {:?} (model.inputs): {what}", told.name))
+    if parts.iter().any(tells) {
+        return None;
+    }
+    let what = "no node of these data is a labelled training node, so there is nothing";
+    if plan.propagates() {
+        return Some(format!(
+            "labels pass along edges (schedule.kind = {:?}): {what} to pass",
+            plan.config.schedule.kind
+        ));
+    }
+    let told = plan.inputs.told.first()?;
+    Some(format!("the model reads {:?} (model.inputs): {what} in these columns", told.name))
 }
 
 /// A model about to be run over all parts, a thread a part.

@@ -125,6 +125,11 @@ impl RemoteRows {
                     let rows = RowsRef { data: matrix.data(), columns: self.columns, rows: RowSet::Indices(rows) };
                     halo.send_rows(transport, tag, peer, rows)?;
                 }
+                Operand::Placed(matrix, places) => {
+                    let rows: Vec<u32> = rows.iter().map(|&row| places[row as usize]).collect();
+                    let rows = RowsRef { data: matrix.data(), columns: self.columns, rows: RowSet::Indices(&rows) };
+                    halo.send_rows(transport, tag, peer, rows)?;
+                }
                 Operand::Sparse(sparse) => {
                     let dense = dense(sparse, rows);
                     let all = RowSet::Range(0..dense.rows());

@@ -30,6 +30,7 @@ pub(super) const KIND: ScheduleKind = ScheduleKind {
         "lr",
     ],
     trainers: true,
+    propagates: None,
     stages,
 };
 
@@ -37,6 +38,7 @@ pub(super) const PSGD_PA: ScheduleKind = ScheduleKind {
     name: "psgd_pa",
     options: &["interval", "limit", "quorum", "grace", "aggregator", "evaluator", "evaluate"],
     trainers: true,
+    propagates: None,
     stages: synchronous::stages,
 };
 
@@ -44,6 +46,7 @@ pub(super) const LLCG: ScheduleKind = ScheduleKind {
     name: "llcg",
     options: &["interval", "limit", "mean", "quorum", "grace", "aggregator", "corrections"],
     trainers: true,
+    propagates: None,
     stages: synchronous::stages,
 };
 

@@ -11,8 +11,13 @@ use laconic_wire::Content;
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;
 
-pub(super) const KIND: ScheduleKind =
-    ScheduleKind { name: "lazy", options: &["start", "hand_on", "rounds", "lr"], trainers: false, stages };
+pub(super) const KIND: ScheduleKind = ScheduleKind {
+    name: "lazy",
+    options: &["start", "hand_on", "rounds", "lr"],
+    trainers: false,
+    propagates: None,
+    stages,
+};
 
 pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
@@ -25,6 +30,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
             true => architecture.stage_after_mlp(kind, index, handed),
             false => architecture.stage(kind, index, handed),
         },
+        propagation: None,
         cache_inputs: true,
         redraws: false,
         sample_inputs: true,

@@ -4,8 +4,11 @@
 //! and forecasting stages is shared by all schedules, so a new one is a new list of stages.
 
 mod averaging;
+mod correct_and_smooth;
+mod label_propagation;
 mod lazy;
 mod pipelined;
+mod propagation;
 mod stage;
 mod synchronous;
 
@@ -15,6 +18,7 @@ use laconic_nn::registry::{Kind, Registry};
 
 use crate::config::Config;
 
+pub use propagation::{Propagated, Propagation};
 pub use stage::{HandOn, Lateness, Position, Stage};
 
 /// What a schedule makes its stages from.
@@ -36,6 +40,8 @@ pub struct ScheduleKind {
     pub options: &'static [&'static str],
     /// Whether workers are independent trainers, whose models are averaged.
     pub trainers: bool,
+    /// What of training labels passes along edges, which they then leave their owners for; `None` where nothing does.
+    pub propagates: Option<Propagated>,
     /// The stages of a run, at least one, of which all but the last hand something on.
     pub stages: fn(&Blueprint<'_>) -> Vec<Stage>,
 }
@@ -49,6 +55,8 @@ pub const SCHEDULES: &[ScheduleKind] = &[
     averaging::PSGD_PA,
     averaging::LLCG,
     synchronous::GGS,
+    label_propagation::KIND,
+    correct_and_smooth::KIND,
 ];
 
 /// Schedules by name.

@@ -13,6 +13,7 @@ pub(super) const KIND: ScheduleKind = ScheduleKind {
     name: "pipelined",
     options: &["cache_inputs", "late", "smooth_features", "smooth_gradients"],
     trainers: false,
+    propagates: None,
     stages,
 };
 

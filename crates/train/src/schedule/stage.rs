@@ -4,12 +4,15 @@ use laconic_nn::Layer;
 use laconic_nn::network::Network;
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
+use super::{Propagated, Propagation};
 use crate::config::Carried;
 
 /// One stage of a run.
 pub struct Stage {
     /// What is trained.
     pub network: Network,
+    /// The steps along edges that its inputs are made by, before its rounds.
+    pub propagation: Option<Propagation>,
     /// Whether the inputs' halo is fetched once and kept.
     pub cache_inputs: bool,
     /// Whether inputs that would be kept cross in every round after all, in other columns each time, where a mask
@@ -82,6 +85,9 @@ const FROZEN: u16 = 1;
 /// The step of frozen inputs that cross for evaluation alone.
 const FROZEN_FOR_EVALUATION: u16 = 4;
 
+/// The step in tags of labels that are told; those of inputs that are told and of control frames are others.
+const TOLD: u16 = 51;
+
 impl Stage {
     /// The layer that reads the stage's inputs.
     pub fn first(&self) -> &dyn Layer {
@@ -93,9 +99,10 @@ impl Stage {
         self.network.units().last().map_or(0, |unit| unit.layer.facts().outputs)
     }
 
-    /// The number of the last layer, counted over stages.
+    /// The number of the last layer, or of the last step along edges, counted over stages.
     pub fn last_layer(&self) -> u16 {
-        self.first_layer + self.network.units().len() as u16 - 1
+        let last = self.first_layer + self.network.units().len() as u16 - 1;
+        self.propagation_tags(0).last().map_or(last, |tag| tag.layer.max(last))
     }
 
     /// Whether the first layer's halo crosses once.
@@ -130,6 +137,25 @@ impl Stage {
     pub fn evaluation_input_tag(&self, rounds_before: u32) -> Tag {
         let purpose = FramePurpose::Evaluation;
         Tag { purpose, step: FROZEN_FOR_EVALUATION, ..self.input_tag(rounds_before) }
+    }
+
+    /// The tag of the labels that the first step reads, where they are told.
+    pub fn told_labels(&self, rounds_before: u32) -> Option<Tag> {
+        let reads = |propagation: Propagation| propagation.of == Propagated::Labels;
+        let tag = self.propagation_tag(0, rounds_before);
+        self.propagation.is_some_and(reads).then_some(Tag { content: Content::TrainingLabels, step: TOLD, ..tag })
+    }
+
+    /// The tags of the exchanges of rows of a number a class, in their order; none where nothing passes along edges.
+    pub fn propagation_tags(&self, rounds_before: u32) -> Vec<Tag> {
+        let Some(propagation) = self.propagation else { return Vec::new() };
+        let told = u16::from(propagation.of == Propagated::Labels);
+        (0..propagation.exchanges()).map(|number| self.propagation_tag(number + told, rounds_before)).collect()
+    }
+
+    fn propagation_tag(&self, number: u16, round: u32) -> Tag {
+        let (content, purpose, direction) = (Content::PropagatedLabels, FramePurpose::Training, Direction::Forward);
+        Tag { content, purpose, direction, layer: self.first_layer + number, round, step: FROZEN }
     }
 
     /// The layers that exchange in every pass with their tags, those of training and of round 0: all but the first

@@ -10,16 +10,18 @@ use laconic_wire::Content;
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 
 pub(super) const KIND: ScheduleKind =
-    ScheduleKind { name: "synchronous", options: &["cache_inputs"], trainers: false, stages };
+    ScheduleKind { name: "synchronous", options: &["cache_inputs"], trainers: false, propagates: None, stages };
 
 /// Global graph sampling, as RandomTMA's authors compare with it: batches whose neighbours are drawn from the whole
 /// graph, and gradients added up in every step. It is this schedule with batches.
-pub(super) const GGS: ScheduleKind = ScheduleKind { name: "ggs", options: &["cache_inputs"], trainers: false, stages };
+pub(super) const GGS: ScheduleKind =
+    ScheduleKind { name: "ggs", options: &["cache_inputs"], trainers: false, propagates: None, stages };
 
 pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
     vec![Stage {
         network: architecture.end_to_end(kind),
+        propagation: None,
         cache_inputs: config.schedule.cache_inputs,
         redraws: config.schedule.cache_inputs,
         sample_inputs: false,

@@ -20,7 +20,7 @@ pub(super) fn rows(
     (links, local): (&HaloPlan, &Local),
     features: Operand,
 ) -> Result<Operand> {
-    if plan.inputs.told.is_empty() {
+    if plan.inputs.told.is_empty() && plan.inputs.features {
         return Ok(features);
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();
@@ -47,14 +47,6 @@ fn beside(rows: Operand, more: &[Matrix]) -> Operand {
     let (count, of_rows) = (rows.view().rows(), rows.view().columns());
     let columns = of_rows + more.iter().map(Matrix::columns).sum::<usize>();
     match rows {
-        Operand::Dense(rows) => {
-            let mut both = Vec::with_capacity(count * columns);
-            for row in 0..count {
-                both.extend_from_slice(rows.row(row));
-                more.iter().for_each(|more| both.extend_from_slice(more.row(row)));
-            }
-            Operand::Dense(Matrix::from_vec(count, columns, both))
-        }
         Operand::Sparse(rows) => {
             let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
             for row in 0..count {
@@ -66,6 +58,14 @@ fn beside(rows: Operand, more: &[Matrix]) -> Operand {
                 offsets.push(values.len());
             }
             Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
+        }
+        rows => {
+            let mut both = Vec::with_capacity(count * columns);
+            for row in 0..count {
+                both.extend_from_slice(rows.dense_row(row));
+                more.iter().for_each(|more| both.extend_from_slice(more.row(row)));
+            }
+            Operand::Dense(Matrix::from_vec(count, columns, both))
         }
     }
 }

@@ -27,7 +27,7 @@ use laconic_graph::plan::{HaloPlan, Topology};
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::fold::sum_fold_adjoint;
 use laconic_nn::loss::Targets;
-use laconic_nn::{Compute, Matrix};
+use laconic_nn::{Compute, Matrix, Operand};
 use laconic_wire::{Clock, Metered, Rank, Transport, WallClock, collectives};
 
 use crate::config::FaultKind;
@@ -176,6 +176,14 @@ fn seen_by_training(
 /// Links and blocks, of the whole graph and of the one that training sees.
 type Graphs = ((HaloPlan, Topology), Option<(HaloPlan, Topology)>);
 
+/// What [`in_places`] makes of a part.
+struct InPlaces {
+    graphs: Graphs,
+    within: Within,
+    /// Which row of features that are lent each own row has, where that is another one.
+    lent: Option<Vec<u32>>,
+}
+
 /// Puts own rows into the places that they stay in, once everything is known that peers ask for by id. Says as well how
 /// many of them are read over how many edges.
 fn in_places(
@@ -183,10 +191,10 @@ fn in_places(
     part: &mut Part,
     whole: (HaloPlan, Topology),
     seen: Option<(HaloPlan, Topology)>,
-) -> (Graphs, Within) {
-    // Features that are lent stay where they are: moved, they would be copied, and those of a file be in memory.
-    if part.features_are_lent() {
-        return ((whole, seen), Within::default());
+) -> InPlaces {
+    // Rows of a file are read in its order.
+    if part.features_are_in_file() {
+        return InPlaces { graphs: (whole, seen), within: Within::default(), lent: None };
     }
     let (links, topology) = seen.as_ref().unwrap_or(&whole);
     let (steps, within) = Within::of(plan, part, (&whole.0, &whole.1), (links, topology));
@@ -195,10 +203,11 @@ fn in_places(
         Some(steps) => Order::by_steps(order, steps),
         None => order,
     };
-    let Some(order) = order else { return ((whole, seen), within) };
+    let Some(order) = order else { return InPlaces { graphs: (whole, seen), within, lent: None } };
     order.move_nodes(part);
+    let lent = part.features_are_lent().then(|| order.rows().to_vec());
     let moved = |(links, topology): (HaloPlan, Topology)| (order.links(links), order.blocks(topology));
-    ((moved(whole), seen.map(moved)), within)
+    InPlaces { graphs: (moved(whole), seen.map(moved)), within, lent }
 }
 
 /// What the rows of each split count for on all workers together.
@@ -245,9 +254,11 @@ impl Worker {
         let (links, topology, mut shapes) = discover(&mut transport, &part, plan.self_loops)?;
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::of(&plan, &part.global);
-        let (((links, topology), seen), within) = in_places(&plan, &mut part, (links, topology), seen);
+        let InPlaces { graphs, within, lent } = in_places(&plan, &mut part, (links, topology), seen);
+        let ((links, topology), seen) = graphs;
         shapes.within = Some(within.clone());
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
+        let x = lent.into_iter().fold(x, Operand::placed);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let x = inputs::rows(&plan, &mut transport, (&links, &local), x)?;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();

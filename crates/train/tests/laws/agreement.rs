@@ -135,6 +135,10 @@ const OTHERS: &[(&[&str], &[&str])] = &[
         &["schedule.kind=lazy"],
         &["schedule.start=mlp", "schedule.hand_on=scores", "schedule.rounds=[2, 3]", "schedule.lr=[0.1, 0.2]"],
     ),
+    (
+        &["schedule.kind=label_propagation", "policy.allow=[\"labels\"]"],
+        &["schedule.steps=2", "schedule.alpha=0.5", "schedule.normalise=divided"],
+    ),
 ];
 
 /// What independent trainers read: they do not compare it, since whoever starts them gives all of them the same.

@@ -81,7 +81,7 @@ fn deniable(crossed: Crossed) -> Crossed {
     sums
 }
 
-const CLASSES: [&[&str]; 11] = [
+const CLASSES: [&[&str]; 13] = [
     &["model.layers=3", "train.class_weights=balanced", "out.checkpoint_every=1"],
     &["model.arch=gat", "train.sync_every=2"],
     &["schedule.kind=pipelined", "model.norm=batch"],
@@ -93,6 +93,8 @@ const CLASSES: [&[&str]; 11] = [
     &["schedule.kind=lazy", "messages.forward={ codec = \"masked\", ratio = 2 }"],
     &["batch.size=20"],
     &["data.inductive=true"],
+    &["schedule.kind=label_propagation", "policy.allow=[\"labels\"]"],
+    &["schedule.kind=correct_and_smooth", "policy.allow=[\"labels\"]"],
 ];
 
 const LINKS: [&[&str]; 4] = [

@@ -29,11 +29,8 @@ fn rows(outcomes: &[Outcome]) -> BTreeMap<(u32, u16, bool, u32, u32), u64> {
 fn links(keys: &[&str], workers: u32) -> BTreeMap<(u32, u32), u64> {
     let config = config(keys);
     let parts = crate::fixture::parts(&config, &graph(150, 4), workers);
-    let plans = laconic_graph::plan::plan_all(
-        &parts,
-        config.model.has_self_loops(Members::default().layer(&config).expect("a layer")),
-    )
-    .expect("plans");
+    let plans = laconic_graph::plan::plan_all(&parts, Members::default().has_self_loops(&config).expect("a layer"))
+        .expect("plans");
     let of = |(rank, (plan, _)): (usize, &(laconic_graph::plan::HaloPlan, _))| {
         let to =
             |(peer, link): (usize, &laconic_graph::plan::Link)| ((rank as u32, peer as u32), link.send.len() as u64);

@@ -54,6 +54,7 @@ mod other_workers;
 mod parts;
 mod peers;
 mod pipelined;
+mod propagation;
 mod real_data;
 mod required_rows;
 mod retexo_closed_form;

@@ -1,6 +1,9 @@
 //! Own rows may stand in another order: what is learned is the same but for the order of sums, what comes out belongs
 //! to the node that it is of, and what is sent does not change.
 
+use std::sync::Arc;
+
+use laconic_array::{Array, Lend};
 use laconic_graph::dataset::{Dataset, Features, Labels};
 use laconic_graph::order::OrderKind;
 use laconic_graph::plan::plan_all;
@@ -259,5 +262,47 @@ fn threads_change_no_bit_of_ordered_rows() {
     for arch in ["model.arch=gat", "model.arch=sage"] {
         let keys = [arch, "train.epochs=2", ORDERED];
         assert_same(&dataset, 2, &keys, &[&["train.threads=2"], &["train.threads=3"]]);
+    }
+}
+
+/// The rows of a program that lends them.
+struct Kept(Array<f32>);
+
+impl Lend<f32> for Kept {
+    fn values(&self) -> &[f32] {
+        &self.0
+    }
+}
+
+/// Features that a program lends stay where they are while own rows have another order, and count as those that move
+/// with these, to the last bit.
+#[test]
+fn features_that_are_lent_have_the_same_bits_as_features_that_move() {
+    const RUNS: [&[&str]; 9] = [
+        &["model.arch=sage", "train.precision=bf16"],
+        &["model.arch=sage", "schedule.cache_inputs=false", "model.norm=none"],
+        &["model.arch=gcn"],
+        &["model.arch=gat"],
+        &["model.arch=gin", "data.inductive=true"],
+        &["schedule.kind=lazy", "schedule.start=features"],
+        &["batch.size=30", "batch.fanouts=[3, 2]"],
+        &["batch.size=30", "batch.kind=clusters", "batch.clusters=12"],
+        &["model.inputs=[\"features\",\"labels\"]", "policy.allow=[\"training_labels\"]", "model.arch=sage"],
+    ];
+    for own in RUNS {
+        let keys = [own, &["train.epochs=3", ORDERED]].concat();
+        for workers in [1, 2] {
+            let held = graph(200, 4);
+            let mut lent = held.clone();
+            if let Features::Dense { values, .. } = &mut lent.features {
+                *values = Array::lent(Arc::new(Kept(std::mem::take(values))));
+            }
+            let [found, expected] = [&lent, &held].map(|dataset| {
+                let mut outcomes = run(&config(&keys), dataset, workers);
+                (bits(&outcomes), outcomes.swap_remove(0).trained.scores)
+            });
+            assert_eq!(found.0, expected.0, "{keys:?}, {workers} workers");
+            assert_eq!(format!("{:?}", found.1), format!("{:?}", expected.1), "{keys:?}");
+        }
     }
 }

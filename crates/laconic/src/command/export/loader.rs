@@ -112,6 +112,10 @@ impl Loader<'_> {
             let what = "is made from labels around each node, and load.py makes no inputs; laconic predict does";
             return Err(format!("model.inputs has {:?}, which {what}", told.name));
         }
+        if plan.propagates() {
+            let what = "its scores are made of training labels, and no layer outputs them; laconic predict makes them";
+            return Err(format!("schedule.kind = {:?}: {what}", plan.config.schedule.kind));
+        }
         if plan.layer.is_relational && (target != Target::Pyg || card.weighted) {
             let where_to = "has a form in PyTorch Geometric alone (--to pyg), whose layer reads no weights of edges";
             return Err(format!("model.arch = {:?} {where_to}", plan.layer.name));

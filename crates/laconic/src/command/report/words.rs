@@ -95,6 +95,11 @@ fn schedule(config: &Value) -> String {
              network of own features alone, so that features never cross"
         }
         "lazy" => "each layer is trained on inputs that do not change, so that rows cross once a layer, features first",
+        "label_propagation" => "no model is trained; training labels pass along edges, with a halo exchange each step",
+        "correct_and_smooth" => {
+            "a model is trained as by synchronous, then by how much it misses training labels passes along edges, and \
+             then its corrected scores do"
+        }
         "averaging" if text(config, "schedule", "halo") == "frozen" => {
             "each trainer takes its own steps on its part, with inputs from others' nodes that cross once a stage, and \
              every so often the mean of their models stands for all"

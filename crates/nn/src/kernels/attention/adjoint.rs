@@ -10,7 +10,7 @@ use super::{
 };
 use crate::block::Block;
 use crate::kernels::Store;
-use crate::kernels::back::Back;
+use crate::kernels::back::{Back, Reads};
 use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row};
 use crate::kernels::exponential::exp;
 use crate::kernels::long::{LONG, in_blocks};
@@ -334,7 +334,6 @@ pub fn transformed_adjoint(
     let rooms = compute.rooms();
     let (bounds, pieces) = row_bounds(of.x.rows());
     let back = Back {
-        x: of.x,
         made: (of.weight, 0),
         own: None,
         make: &|first, out| {
@@ -356,7 +355,7 @@ pub fn transformed_adjoint(
             });
         },
     };
-    back.add(compute, gradient, &bounds[..=pieces], dx);
+    back.add(compute, gradient, &bounds[..=pieces], Reads::Rows(of.x, dx));
 }
 
 per_processor! {

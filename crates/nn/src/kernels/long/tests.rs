@@ -136,7 +136,7 @@ fn gradients_of_biases_weights_and_norms_are_right_at_any_number_of_rows() {
         let (mut out, mut statistics) = (Matrix::default(), Statistics::default());
         activate(compute, &mut out, &z, between, &nodes, &mut statistics);
         let [mut weight, mut bias] = [[0.0; 2]; 2];
-        let done = Activated { out: &out, z: &z, statistics: &statistics };
+        let done = Activated { out: Some(&out), z: &z, statistics: &statistics };
         let into = Gradients { weight: &mut weight, bias: &mut bias, slope: &mut [] };
         activate_adjoint(compute, &mut gradient, between, done, &nodes, into);
         assert_right(bias[1], exact, "the norm's bias");

@@ -48,23 +48,33 @@ impl Subject {
         }
     }
 
+    /// The same for the first rows alone, which all of them are read for.
+    fn of_first(self, rows: usize) -> Subject {
+        let dz = self.dz.gather(&(0..rows as u32).collect::<Vec<_>>());
+        Subject { block: self.block.head(rows, self.x.rows()).both_ways(), dz, ..self }
+    }
+
     /// By the functions under test.
     fn run(&self, threads: usize) -> Done {
+        self.run_through(threads, Through::All)
+    }
+
+    fn run_through(&self, threads: usize, through: Through) -> Done {
         let mut compute = Compute::new(threads);
         let [of_sources, of_destinations] = [&self.ends[0], &self.ends[1]].map(|end| end.as_deref());
-        let sums = Sums { rows: &self.x, block: &self.block, of_sources, of_destinations };
-        let (n, inputs, outputs) = (self.x.rows(), self.x.columns(), self.dz.columns());
+        let along = Along { block: &self.block, of_sources, of_destinations };
+        let sums = Sums { rows: &self.x, along };
+        let (inputs, outputs) = (self.x.columns(), self.dz.columns());
         let precision = self.x.precision();
-        let (mut z, mut dx) = (Matrix::stored(precision), Matrix::stored(precision));
-        z.reshape(n, outputs);
-        dx.reshape(n, inputs);
+        let (mut z, mut dx) = (Matrix::stored(precision), self.x.clone());
+        z.reshape(self.dz.rows(), outputs);
         let mut terms = vec![(Left::Neighbours(sums), self.neighbours.as_slice())];
-        terms.extend(self.own.as_deref().map(|own| (Left::Rows(Rows::Dense(&self.x)), own)));
+        terms.extend(self.own.as_deref().map(|own| (Left::Rows(Rows::Span(self.x.span(0..self.dz.rows()))), own)));
         affine(&mut compute, &mut z, &terms, &self.bias, |_, _| {});
         let own = self.own.as_deref().map(|own| (own, outputs * inputs));
         let ends = Ends { neighbours: (&self.neighbours, 0), own, bias: 2 * outputs * inputs };
         let mut gradient = vec![0.25; 2 * outputs * inputs + outputs];
-        neighbours_adjoint(&mut compute, &mut gradient, ends, sums, &self.dz, &mut dx);
+        neighbours_adjoint(&mut compute, &mut gradient, ends, along, &self.dz, (&mut dx, through));
         (z, gradient, dx)
     }
 
@@ -81,10 +91,10 @@ impl Subject {
         let (x, dz) = (rows(&self.x), rows(&self.dz));
         let (inputs, outputs) = (self.x.columns(), self.dz.columns());
         let weight = |end: &Option<Vec<f32>>, v: usize| end.as_ref().map_or(1.0, |w| f64::from(w[v]));
-        let (mut z, mut dx) = (vec![vec![0.0; outputs]; x.len()], vec![vec![0.0; inputs]; x.len()]);
+        let (mut z, mut dx) = (vec![vec![0.0; outputs]; dz.len()], vec![vec![0.0; inputs]; x.len()]);
         let mut gradient = vec![0.25; 2 * outputs * inputs + outputs];
         let Csr { offsets, columns } = self.block.forward();
-        for v in 0..x.len() {
+        for v in 0..dz.len() {
             let edges = (offsets[v]..offsets[v + 1]).map(|e| {
                 let of_edge = self.block.weights().map_or(1.0, |w| f64::from(w[e]));
                 let u = columns[e] as usize;
@@ -136,8 +146,10 @@ fn agree(subject: &Subject, done: &Done, tolerance: f64) {
 fn sums_of_neighbours_and_their_adjoint_agree_with_nested_loops() {
     for (n, widths) in SHAPES {
         for all in [false, true] {
-            let subject = Subject::new(n, widths, all);
-            agree(&subject, &subject.run(2), 1e-5);
+            for rows in [n, n * 5 / 7] {
+                let subject = Subject::new(n, widths, all).of_first(rows);
+                agree(&subject, &subject.run(2), 1e-5);
+            }
         }
     }
 }
@@ -146,11 +158,28 @@ fn sums_of_neighbours_and_their_adjoint_agree_with_nested_loops() {
 #[test]
 fn stored_halves_agree_with_nested_loops_within_their_digits() {
     for (n, widths) in SHAPES {
-        let mut subject = Subject::new(n, widths, true);
+        let mut subject = Subject::new(n, widths, true).of_first(n * 5 / 7);
         for matrix in [&mut subject.x, &mut subject.dz] {
             *matrix = matrix.clone().converted(Precision::Bf16);
         }
         agree(&subject, &subject.run(2), 1.0 / 64.0);
+    }
+}
+
+/// A ReLU that put the rows out is turned back on the way, and nothing else changes.
+#[test]
+fn a_gradient_that_returns_through_what_is_positive_is_that_of_all_rows_with_zeros() {
+    for precision in Precision::ALL {
+        let mut subject = Subject::new(2100, (37, 11), true);
+        for matrix in [&mut subject.x, &mut subject.dz] {
+            *matrix = matrix.clone().converted(precision);
+        }
+        let [all, positive] = [Through::All, Through::Positive].map(|through| subject.run_through(2, through));
+        assert!(all.1 == positive.1, "the same gradients of weights");
+        let (dx, closed) = (values(&all.2), values(&positive.2));
+        for ((x, dx), closed) in values(&subject.x).iter().zip(dx).zip(closed) {
+            assert_eq!(closed.to_bits(), if *x > 0.0 { dx.to_bits() } else { 0 });
+        }
     }
 }
 

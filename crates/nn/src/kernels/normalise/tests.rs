@@ -1,6 +1,9 @@
 //! What stands between two layers against its definition, and its adjoint against finite differences.
 
 use super::*;
+use crate::kernels::Store;
+use crate::kernels::elementwise::copy_scaled;
+use crate::matrix::{Precision, Rows};
 use laconic_key::{Key, Purpose};
 
 fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
@@ -82,7 +85,7 @@ fn adjoint_agrees_with_finite_differences() {
         let (out, statistics) = subject.run(&compute);
         let mut found = [g.clone(), Matrix::zeros(1, width), Matrix::zeros(1, width), Matrix::zeros(1, 1)];
         let [dz, dw, db, ds] = &mut found;
-        let done = Activated { out: &out, z: &subject.values[0], statistics: &statistics };
+        let done = Activated { out: Some(&out), z: &subject.values[0], statistics: &statistics };
         let gradients = Gradients { weight: dw.data_mut(), bias: db.data_mut(), slope: ds.data_mut() };
         activate_adjoint(&mut compute, dz, subject.between(), done, &subject.nodes, gradients);
         let e = 1e-3;
@@ -98,6 +101,49 @@ fn adjoint_agrees_with_finite_differences() {
                 );
             }
         }
+    }
+}
+
+/// The same bits in place, whatever is dropped and whatever rows are multiplied by, stored in full or in short; and the
+/// same gradient without what went in.
+#[test]
+fn a_relu_in_place_gives_and_returns_what_it_does_beside_its_input() {
+    let (rows, width) = (70, 21);
+    let nodes: Vec<u64> = (5..5 + rows as u64).collect();
+    let weight: Vec<f32> = (0..rows).map(|row| (row % 4) as f32 / 2.0).collect();
+    let dropout = Dropout { probability: 0.4, key: Key::new(9, Purpose::Dropout) };
+    let mut compute = Compute::new(2);
+    let cases = [None, Some(dropout)].map(|dropout| [None, Some(&weight[..])].map(|weight| (dropout, weight)));
+    for ((dropout, weight), precision) in cases
+        .into_iter()
+        .flatten()
+        .flat_map(|case| [Precision::F32, Precision::Bf16].map(|precision| (case, precision)))
+    {
+        let between = Activation { norm: None, slope: None, dropout, weight };
+        let (mut z, mut out, mut statistics) = (Matrix::default(), Matrix::default(), Statistics::default());
+        [&mut z, &mut out].into_iter().for_each(|matrix| matrix.store_as(precision));
+        let mut value = random(rows, width, 1);
+        value.row_mut(3)[2] = f32::NAN;
+        z.reshape(rows, width);
+        copy_scaled(&compute, &mut z, Store::Set, Rows::Dense(&value), 1.0, None);
+        activate(&compute, &mut out, &z, between, &nodes, &mut statistics);
+        let mut gradients = [0; 2].map(|_| random(rows, width, 2));
+        let [beside, in_place] = &mut gradients;
+        let done = Activated { out: Some(&out), z: &z, statistics: &statistics };
+        activate_adjoint(&mut compute, beside, between, done, &nodes, Gradients::default());
+        activate_in_place(&compute, &mut z, between, &nodes);
+        let bits = |matrix: &Matrix| {
+            let mut row = vec![0.0; width];
+            let mut of = |line| {
+                Rows::Dense(matrix).copy_row(line, &mut row);
+                row.iter().map(|value| value.to_bits()).collect::<Vec<u32>>()
+            };
+            (0..rows).map(&mut of).collect::<Vec<_>>()
+        };
+        assert_eq!(bits(&z), bits(&out), "{between:?} {precision:?}");
+        let done = Activated { out: Some(&z), z: &Matrix::default(), statistics: &statistics };
+        activate_adjoint(&mut compute, in_place, between, done, &nodes, Gradients::default());
+        assert_eq!(bits(in_place), bits(beside), "{between:?} {precision:?}");
     }
 }
 

@@ -180,9 +180,10 @@ fn some_rows_of_a_sparse_matrix_count_as_the_same_dense_ones() {
     }
 }
 
-/// A copy that has been dropped out beforehand takes the same way through the same kernels, so every bit is the same.
+/// A copy that has been dropped out or put in order beforehand takes the same way through the same kernels, so every
+/// bit is the same.
 #[test]
-fn rows_that_are_dropped_out_as_they_are_read_count_as_a_copy_of_which_that_was_made() {
+fn rows_that_are_made_as_they_are_read_count_as_a_copy_of_which_that_was_made() {
     let (n, inputs, outputs) = (700, 37, 21);
     let (dropout, nodes) = (Dropout { probability: 0.4, key: Key::new(3, Purpose::Dropout) }, 100..100 + n as u64);
     let (nodes, compute) = (nodes.collect::<Vec<u64>>(), &mut Compute::new(2));
@@ -191,9 +192,21 @@ fn rows_that_are_dropped_out_as_they_are_read_count_as_a_copy_of_which_that_was_
         let mut copy = x.clone().converted(Precision::F32);
         drop_out_in_place(compute, &mut copy, dropout, &nodes);
         let copy = copy.converted(precision);
-        let lazy = Rows::Dropped(x.view().dense().expect("a matrix").with_dropout(dropout, &nodes));
-        for rows in [0..n, 5..5, 3..650] {
-            let both = [lazy.span(rows.clone()), copy.view().span(rows.clone())];
+        let lazy = Rows::Made(x.view().dense().expect("a matrix").with_dropout(dropout, &nodes));
+        // Every other row of twice as many, from behind.
+        let places: Vec<u32> = (0..n as u32).map(|row| 2 * (n as u32 - 1 - row) + 1).collect();
+        let twice = Operand::Dense(random(2 * n, inputs, 9).converted(precision));
+        let (gathered, placed) = (twice.gather(&places), twice.placed(places));
+        let mut ordered = gathered.clone().converted(Precision::F32);
+        drop_out_in_place(compute, &mut ordered, dropout, &nodes);
+        let ordered = ordered.converted(precision);
+        let all = [
+            (lazy, copy.view()),
+            (placed.view(), gathered.view()),
+            (Rows::Made(placed.view().dense().expect("dense").with_dropout(dropout, &nodes)), ordered.view()),
+        ];
+        for ((made, copied), rows) in all.iter().flat_map(|both| [0..n, 5..5, 3..650].map(|rows| (both, rows))) {
+            let both = [made.span(rows.clone()), copied.span(rows.clone())];
             let (y, count) = (y.view().span(rows.clone()), rows.len());
             let [found, expected] = both.map(|x| all_that_reads(compute, x, y, outputs));
             assert!(found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{rows:?} {precision:?}");

@@ -161,13 +161,13 @@ impl SampledBatches {
         let (own, dropout) = (self.window.known().own_rows(), input_dropout(network, context));
         let foreign = |node: u32| self.remote.as_ref().map_or(&[][..], |remote| remote.row(node));
         batch.inputs = Some(match x {
-            Operand::Dense(x) => {
+            Operand::Dense(rows) | Operand::Placed(rows, _) => {
                 let row = |row: usize| match nodes[row] {
-                    node if (node as usize) < own => x.row(node as usize),
+                    node if (node as usize) < own => x.dense_row(node as usize),
                     node => foreign(node),
                 };
                 let mut out = std::mem::take(&mut self.gathered);
-                out.reshape(nodes.len(), x.columns());
+                out.reshape(nodes.len(), rows.columns());
                 gather(&worker.compute, &mut out, row, dropout, &batch.ids);
                 Operand::Dense(out)
             }

@@ -45,7 +45,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) {
         // The gradient is turned into another in its place, again and again smaller.
         let gradient = RefCell::new(Matrix::zeros(nodes, WIDTH));
         let (mut weight, mut bias) = (zeros.clone(), zeros.clone());
-        let done = Activated { out: &out, z: &z, statistics: &statistics };
+        let done = Activated { out: Some(&out), z: &z, statistics: &statistics };
         let mut prepare = || gradient.borrow_mut().data_mut().fill(0.5);
         bench.kernel_after(adjoint, WIDTH, back, &mut prepare, &mut |compute| {
             let gradients = Gradients { weight: &mut weight, bias: &mut bias, slope: &mut [] };
