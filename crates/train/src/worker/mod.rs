@@ -161,7 +161,7 @@ fn seen_by_training(
 ) -> Result<Option<(HaloPlan, Topology)>> {
     let mut seen = None;
     if plan.inductive {
-        let (links, topology, training) = discover_training(transport, part, plan.self_loops)?;
+        let (links, topology, training) = discover_training(transport, part, whole, plan.self_loops)?;
         shapes.training = Some(training);
         seen = Some((links, topology));
     }
