@@ -1,6 +1,6 @@
 //! What predictions must know about one worker: shapes alone.
 
-use laconic_graph::dataset::Split;
+use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{
     HaloPlan, Link, Listed, Told, Topology, count_needed, needed, places_in, plan_all, plan_training,
@@ -8,6 +8,7 @@ use laconic_graph::plan::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
+use crate::inputs::{Here, Neighbours, told_bytes};
 use crate::plan::{LinkSets, Plan, Within};
 
 /// How many rows travel between this worker and one peer in one exchange.
@@ -48,6 +49,9 @@ pub struct Shapes {
     /// Whether they stay in their file.
     #[serde(default)]
     pub features_in_file: bool,
+    /// Bytes that each peer is told of each input, where somebody has counted what occurs; else they have bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Vec<usize>>,
     /// What training sees of all that, where it is less.
     pub training: Option<TrainingShapes>,
     /// How many rows are read over how many edges, once somebody has looked; nobody else is told.
@@ -311,6 +315,7 @@ impl Shapes {
                 edges: [own, counts.halo_edges as usize],
                 feature_values: counts.feature_values as usize,
                 features_in_file: false,
+                told: Vec::new(),
                 training: None,
                 within: None,
             }
@@ -328,6 +333,7 @@ impl Shapes {
         type Planned<'a> = (&'a Part, &'a (HaloPlan, Topology));
         let of = |((part, (plan, topology)), finding): (Planned<'_>, _)| Shapes::of(part, plan, topology, finding);
         let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).zip(findings).map(of).collect();
+        shapes.iter_mut().zip(told(parts, &plans, plan)?).for_each(|(shapes, told)| shapes.told = told);
         let induced = if plan.inductive { plan_training(parts, plan.self_loops)? } else { Vec::new() };
         let asked = induced.iter().zip(&plans).map(|(training, whole)| training_questions(training, whole));
         let asked: Vec<Vec<[usize; 2]>> = asked.collect();
@@ -361,8 +367,26 @@ impl Shapes {
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: part.features.stored().len(),
             features_in_file: part.features_are_in_file(),
+            told: Vec::new(),
             training: None,
             within: None,
         }
     }
+}
+
+/// Bytes that each of these parts tells each peer of each input.
+fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
+    if plan.inputs.told.is_empty() {
+        return Ok(vec![Vec::new(); parts.len()]);
+    }
+    let learned = |part: &Part, row: usize| match (&part.labels, part.roles.get(row)) {
+        (Labels::Single { values, .. }, Some(role)) if role & Split::TRAIN != 0 => u32::try_from(values[row]).ok(),
+        _ => None,
+    };
+    let mut here = Vec::with_capacity(parts.len());
+    for (part, (links, topology)) in parts.iter().zip(plans) {
+        let labels = (0..part.rows()).map(|row| learned(part, row)).collect();
+        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels });
+    }
+    told_bytes(&plan.inputs.told, &here, plan.inputs.classes)
 }

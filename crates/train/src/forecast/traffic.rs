@@ -94,9 +94,9 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     find(What::Answers, &answered, Said::Answers);
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
-    for kind in &plan.inputs.told {
+    for (number, kind) in plan.inputs.told.iter().enumerate() {
         let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
-            kind.forecast(rank, &sent, plan.inputs.classes, ledger);
+            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.classes, ledger);
             Ok(())
         });
         debug_assert!(entered.is_ok(), "what is told has a size");
