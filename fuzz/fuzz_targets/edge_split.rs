@@ -35,6 +35,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         parts: 1,
         nodes: (0..most).collect(),
         edges: Edges::new(offsets, pairs.iter().map(|pair| pair.1).collect()),
+        owners: None,
         left_out: Vec::new(),
         negatives: None,
         features: Features::None,

@@ -371,7 +371,7 @@ class Graph:
         graph._roles = [{**role, "table": named(role["table"])} for role in said["roles"]]
         # Nobody looks at roles of what is only to be predicted.
         for role in graph._roles if flags.get("like") else ():
-            if "warning" in role:
+            if role["role"] == "features" and "warning" in role:
                 checks.note(f"{role['table']}: {role['warning']}")
         return graph
 

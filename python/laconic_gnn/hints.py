@@ -18,7 +18,7 @@ _WORDS = (
     (r"^--methods\b", "methods"),
     (r"^--like\b", "like"),
     (
-        r"(the model reads \d+ feature columns \(.*)",
+        r"(the model reads \d+ feature columns \(.*|feature column \d+ is .*, and the model reads .* there)",
         r"\1; tables get the columns of the run's by like=run of Graph.from_arrow and Graph.read",
     ),
     (r"(cannot make (\d+) parts of (\d+) nodes)", r"\1; parts= is at most \3 here"),

@@ -540,7 +540,7 @@ def resume(
 def _numbers(path: Path) -> list[int]:
     """What a run's configuration calls codecs that are Python objects."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return sorted({int(number) for number in re.findall(r"^object = (\d+)$", text, re.MULTILINE)})
+    return sorted({int(number) for number in re.findall(r"^object = (\d+)(?:\.0)?$", text, re.MULTILINE)})
 
 
 def predict(

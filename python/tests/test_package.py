@@ -201,7 +201,7 @@ def test_a_comparison_has_a_row_a_method_and_its_runs(tmp_path: Path) -> None:
         assert picture._repr_svg_().count("<svg") == 1
     with pytest.raises(KeyError, match="halves"):
         compared.run("halfs")
-    with pytest.raises(lc.ConfigError, match="^methods: no method is called 'retexoo'; did you mean 'RETEXO'") as wrong:
+    with pytest.raises(lc.ConfigError, match='^methods: .*"retexoo"; did you mean "RETEXO"') as wrong:
         lc.compare(graph, ["standard", "retexoo"], parts=2)
     assert wrong.value.file is None and wrong.value.suggestion == "RETEXO"
 
@@ -287,6 +287,8 @@ def test_tables_are_read_like_those_of_a_run_and_predicted_as_by_the_program(tmp
     people = pandas.DataFrame({"id": ids, "age": draw.normal(size=200), "city": draw.choice(["a", "b", "c"], 200)})
     trained = people.assign(plan=draw.choice(["x", "y"], 200), split=draw.choice(["train", "val", "test"], 200))
     calls = pandas.DataFrame({"caller": draw.choice(ids, 900), "callee": draw.choice(ids, 900)})
+    # A run on a graph in memory keeps the edges that it has, and with it the program those from a node to itself.
+    calls = calls[calls["caller"] != calls["callee"]]
     graph = lc.Graph.from_arrow(calls, trained, label="plan", undirected=True)
     run = lc.train(graph, parts=2, epochs=5, model={"hidden": 8}, out=tmp_path / "run")
     # One text that the run does not know, and none of one that it knows; no labels and no split.
@@ -308,7 +310,7 @@ def test_tables_are_read_like_those_of_a_run_and_predicted_as_by_the_program(tmp
         read = lc.Graph.read(tmp_path / "calls.parquet", **flags)
     assert np.array_equal(run.predictions(read).logits, found.logits)
     other.save(tmp_path / "other.npz")
-    with pytest.raises(lc.ConfigError, match="^like= is for tables"):
+    with pytest.raises(lc.ConfigError, match="^like is for tables"):
         lc.Graph.read(tmp_path / "other.npz", like=run)
     with pytest.raises(lc.ConfigError, match="the model decides"):
         lc.Graph.from_arrow(calls, people, missing="mean", like=run)

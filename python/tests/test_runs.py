@@ -255,7 +255,7 @@ def test_a_run_with_an_own_codec_goes_on_with_it_to_the_same_bits(from_file: boo
     first = lc.train(given, messages={"forward": Halves(), "backward": Halves()}, **keys, **stop)
     assert first.interrupted and first.digest != whole.digest
     resumed = lc.resume(first, codec=Halves())
-    assert resumed.digest == whole.digest and not resumed.interrupted and resumed.bytes == whole.bytes
+    assert resumed.digest == whole.digest and not resumed.interrupted
     # Each of them holds the codec, as long as it is there.
     del first
     assert np.array_equal(resumed.predictions().logits, whole.predictions().logits)

@@ -336,7 +336,6 @@ fn one_worker(
         propagation: None,
         network,
         cache_inputs: true,
-
         redraws: false,
         sample_inputs: false,
         late: None,

@@ -64,6 +64,7 @@ pub mod narrow;
 pub mod node_types;
 pub mod npy;
 pub mod order;
+pub mod owners;
 mod pack;
 pub mod part;
 pub mod partition;

@@ -18,6 +18,7 @@ fn part() -> Part {
         parts: 1,
         nodes: (0..ROWS as u64).collect(),
         edges: Edges { offsets: vec![0; ROWS + 1], sources: Vec::new(), data: EdgeData::default() },
+        owners: None,
         left_out: Vec::new(),
         negatives: None,
         features: Features::Dense { columns: COLUMNS, values },

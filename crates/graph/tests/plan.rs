@@ -2,11 +2,14 @@
 
 mod sample;
 
+use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels};
+use laconic_graph::edges::EdgeData;
 use laconic_graph::graph::Graph;
+use laconic_graph::owners::Owners;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{
-    Counting, HaloPlan, Topology, count_needed, encode_ids, needed, owned_of, plan_all, resolve_owners,
+    Counting, HaloPlan, Told, Topology, count_needed, encode_ids, needed, owned_of, plan_all, resolve_owners,
 };
 use laconic_key::{Key, Purpose};
 use proptest::prelude::*;
@@ -36,6 +39,7 @@ fn assert_counted(parts: &[Part]) {
     let mut counting = Counting::default();
     parts.iter().for_each(|part| counting.see(part));
     let counts = counting.finish();
+    let told: Vec<Told> = parts.iter().map(|part| Told::of(part).unwrap().expect("a cut tells owners")).collect();
     let (plain, looped) = (plan_all(parts, false).unwrap(), plan_all(parts, true).unwrap());
     for (part, ((plan, topology), (_, looped))) in parts.iter().zip(plain.iter().zip(&looped)) {
         let (found, asked) = (&counts[&part.index], needed(part));
@@ -47,6 +51,7 @@ fn assert_counted(parts: &[Part]) {
         for (peer, link) in plan.links.iter().enumerate() {
             let needs = found.needs.get(&(peer as u32)).copied().unwrap_or_default();
             assert_eq!(needs.rows, link.receive.len() as u64);
+            assert_eq!(needs.list, Told::list_bytes(&told, part.index as usize, peer));
             let rows = &plain[peer].0.links[part.index as usize].send;
             let places = rows.iter().map(|&row| asked.binary_search(&parts[peer].nodes[row as usize]).unwrap() as u64);
             assert_eq!(needs.bytes, encode_ids(&places.collect::<Vec<u64>>()).len() as u64);
@@ -61,10 +66,65 @@ fn counts_of_parts_are_those_of_their_plans() {
         let (_, mut parts) = cut_up(nodes, count, seed);
         assert_counted(&parts);
         for part in &mut parts {
-            part.nodes.iter_mut().chain(&mut part.edges.sources).for_each(|id| *id *= 1_000_000_007);
+            let told = part.owners.iter_mut().flat_map(|owners| &mut owners.ids);
+            part.nodes.iter_mut().chain(&mut part.edges.sources).chain(told).for_each(|id| *id *= 1_000_000_007);
             part.ids = Ids::Integers((0..part.rows() as i64).collect());
         }
         assert_counted(&parts);
+    }
+}
+
+/// The same with every edge in both directions.
+fn both_ways(dataset: &Dataset) -> Dataset {
+    let graph = &dataset.graph;
+    let edges =
+        (0..graph.nodes()).flat_map(|node| graph.in_neighbours(node).iter().map(move |&from| (from, node as u32)));
+    let (sources, targets) = edges.unzip();
+    let options = BuildOptions { symmetrise: true, ..BuildOptions::default() };
+    let built = build_graph(graph.nodes(), sources, targets, EdgeData::default(), options).unwrap();
+    Dataset { graph: built.0, ..dataset.clone() }
+}
+
+#[test]
+fn owners_that_a_cut_tells_are_those_that_asking_finds_and_know_what_is_needed_where_edges_lead_both_ways() {
+    for (nodes, count, seed) in [(1, 1, 0), (30, 3, 1), (80, 5, 2)] {
+        let (one_way, _) = cut_up(nodes, count, seed);
+        let [mut lists, mut lists_both] = [0; 2];
+        for (dataset, lists) in [(&both_ways(&one_way), &mut lists_both), (&one_way, &mut lists)] {
+            let parts = cut(dataset, Some(0), &sample::assignment(nodes, count, seed), count).unwrap();
+            let told: Vec<Told> = parts.iter().map(|part| Told::of(part).unwrap().unwrap()).collect();
+            for (part, (plan, topology)) in parts.iter().zip(plan_all(&parts, false).unwrap()) {
+                for (peer, (link, between)) in plan.links.iter().zip(&told[part.index as usize].peers).enumerate() {
+                    assert_eq!(
+                        topology.halo_ids[link.receive.start as usize..link.receive.end as usize],
+                        between.needed
+                    );
+                    let nodes = &parts[peer].nodes;
+                    let ids: Vec<u64> = between.rows.iter().map(|&row| nodes[row as usize]).collect();
+                    assert_eq!(ids, between.needed);
+                    *lists += Told::list_bytes(&told, part.index as usize, peer);
+                }
+            }
+        }
+        assert_eq!((lists_both, lists > 0), (0, count > 1), "{nodes} nodes");
+    }
+}
+
+#[test]
+fn owners_that_cannot_be_are_refused() {
+    let changes: [(fn(&mut Owners), &str); 6] = [
+        (|owners| owners.parts[0] = 0, "expected another part"),
+        (|owners| owners.parts[0] = 2, "expected another part"),
+        (|owners| owners.rows.swap(0, 1), "expected ascending rows"),
+        (|owners| owners.ids.swap(0, 1), "expected ascending ids"),
+        (|owners| owners.rows.truncate(1), "expected an owner and a row"),
+        (|owners| *owners = Owners::default(), "the source of the edge 1 -> 0 of part 0, is none of the nodes whose"),
+    ];
+    for (change, words) in changes {
+        let mut part = four_nodes().swap_remove(0);
+        change(part.owners.as_mut().unwrap());
+        let error = Told::of(&part).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
     }
 }
 

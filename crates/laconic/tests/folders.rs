@@ -82,6 +82,7 @@ fn part(index: u32, source: u64) -> Part {
         parts: 2,
         nodes: vec![first, first + 1],
         edges: laconic_graph::edges::Edges::new(vec![0, 1, 1], vec![source]),
+        owners: None,
         left_out: Vec::new(),
         negatives: None,
         features: Features::Dense { columns: 1, values: vec![1.0, 2.0].into() },

@@ -85,7 +85,6 @@ fn what_leaves_a_worker_is_said_link_by_link_and_nothing_is_left_out() {
     // How many nodes of one part another needs.
     let needed =
         |owner: u64, by: u64| number(&meta["files"][by.to_string()]["counts"]["needs"][owner.to_string()]["rows"]);
-    let asked = |by: u64| (0..3).filter(|owner| *owner != by).map(|owner| needed(owner, by)).sum::<u64>();
     for (keys, rows) in [
         // The last of two layers takes 16 numbers to 4 before they cross.
         ("", [("features", 8, 1), ("hidden_rows", 4, 5), ("gradients_of_rows", 4, 5)].as_slice()),
@@ -113,8 +112,8 @@ fn what_leaves_a_worker_is_said_link_by_link_and_nothing_is_left_out() {
                     assert_eq!(number(&leaves["row"]["numbers"]), *numbers, "{keys}: {what}");
                 }
             }
-            let ids = leaves.iter().filter(of).find(|leaves| leaves["what"] == "ids_asked").expect("ids");
-            assert_eq!(number(&ids["nodes"]), asked(from));
+            let ids = leaves.iter().filter(of).find(|leaves| leaves["what"] == "digests_of_ids").expect("ids");
+            assert_eq!(number(&ids["nodes"]), needed(to, from));
             assert!(ids["words"].as_str().is_some_and(|words| words.contains("ids of the")), "{ids}");
         }
         let named = |what: &str| leaves.iter().any(|leaves| leaves["what"] == what);
@@ -232,11 +231,15 @@ fn an_owner_of_one_part_that_nobody_has_counted_gets_a_bound_and_what_is_not_kno
             for what in ["gradients_of_parameters", "figures", "agreement"] {
                 assert_eq!(of(&bound, what), of(&exact, what), "{what} depends on no other part");
             }
-            for what in ["features", "hidden_rows", "class_scores", "gradients_of_rows", "ids_asked", "ids_answered"] {
+            for what in ["features", "hidden_rows", "class_scores", "gradients_of_rows", "digests_of_ids"] {
                 for (most, found) in of(&bound, what).iter().zip(of(&exact, what)) {
                     assert!(most.0 == found.0 && most.1 >= found.1, "{what}: {most:?} against {found:?}");
                 }
                 assert_eq!(of(&bound, what).len(), of(&exact, what).len(), "{what}");
+            }
+            // Where edges lead both ways no list crosses.
+            for (to, bytes) in of(&exact, "rows_needed") {
+                assert!(of(&bound, "rows_needed").iter().any(|most| most.0 == to && most.1 >= bytes), "{to}: {bytes}");
             }
         }
         let text = place.run(&format!("plan run.toml {keys}"));

@@ -25,9 +25,10 @@ mod _laconic {
     #[pymodule_export]
     use super::train::{resume, train, transport};
 
-    #[pymodule_export]
-    #[expect(non_upper_case_globals, reason = "what Python calls it")]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 
     /// The program `laconic` with the words of its command line; `again` are those that start it once more.
     #[pyfunction]

@@ -15,6 +15,7 @@ mod options;
 mod quantised;
 mod rows;
 mod skipping;
+mod symbols;
 mod values;
 mod words;
 
@@ -29,6 +30,7 @@ pub use options::{OptionValue, Options};
 pub use quantised::Quantised;
 pub use rows::{RowSet, RowsMut, RowsRef, Store};
 pub use skipping::Skipping;
+pub use symbols::{decode_symbols, encode_symbols, most_symbol_bytes};
 pub use words::words_of;
 
 use crate::{Frame, NO_CODEC, Result, WireError};

@@ -176,13 +176,23 @@ pub fn forecast_barrier(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank) 
     forecast_all_gather(ledger, tag, size, rank, 0);
 }
 
-fn send_bytes(transport: &mut dyn Transport, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
+/// Sends bytes to one rank; the receiver knows that they come.
+///
+/// # Errors
+///
+/// Those of sending, with the peer that is gone.
+pub fn send_bytes(transport: &mut dyn Transport, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
     let mut frame = Frame::new(tag, transport.buffer_of(bytes.len()));
     frame.payload_mut().extend_from_slice(bytes);
     transport.send(to, frame)
 }
 
-fn recv_bytes(transport: &mut dyn Transport, from: Rank, tag: Tag) -> Result<Vec<u8>> {
+/// What a rank has sent by [`send_bytes`].
+///
+/// # Errors
+///
+/// Those of receiving, with the peer that is late, gone or wrong.
+pub fn recv_bytes(transport: &mut dyn Transport, from: Rank, tag: Tag) -> Result<Vec<u8>> {
     let frame = transport.recv(from, tag)?;
     let bytes = frame.payload().to_vec();
     transport.recycle(frame);

@@ -58,15 +58,21 @@ pub fn cut(job: &Job) -> Result<Cut> {
     let assignment = assign(job, &mut work, (&rows, &roles), (&*partitioner, &need))?;
     let digest = work.digest(job, &rows, (&labels, &roles))?;
     let dealt = Dealt::deal(&work.path("dealt"), (&rows, job.data), (&assignment, job.parts), job.tell)?;
-    let mut nodes_of = vec![0u64; job.parts as usize];
-    assignment.iter().for_each(|&part| nodes_of[part as usize] += 1);
-    let largest = need.part(dealt.edges_most(), nodes_of.into_iter().max().unwrap_or(0));
+    let mut nodes_of = vec![0u32; job.parts as usize];
+    let mut next = |&part: &u32| {
+        let row = nodes_of[part as usize];
+        nodes_of[part as usize] += 1;
+        row
+    };
+    let rows_of: Vec<u32> = assignment.iter().map(&mut next).collect();
+    let largest = need.part(dealt.edges_most(), nodes_of.into_iter().max().unwrap_or(0).into());
     need.check(largest, "the largest part")?;
     (job.tell)(&format!("parts have up to {} edges: at most {} MB of memory", dealt.edges_most(), megabytes(largest)));
     let global = global(job, rows.edges(), (&roles, &assignment), digest);
     let memory = need.most(rows.edges(), 0).max(largest);
     rows.remove();
-    let all = Nodes { assignment: &assignment, labels: &labels, roles: &roles, id: &|node| job.data.id(node) };
+    let id = |node| job.data.id(node);
+    let all = Nodes { assignment: &assignment, rows: &rows_of, labels: &labels, roles: &roles, id: &id };
     let provenance = Provenance { method: kind.name.to_owned(), seed: job.seed };
     let skew = label_skew(job.parts, &all, global.classes);
     let quality = work.parts(job, &dealt, &all, (&global, &provenance))?;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::dataset::{Features, Ids, Labels, Split};
 use crate::edges::Edges;
+use crate::owners::{IdBits, Owners};
 use crate::part::{GlobalCounts, Part, PartCounts};
 use crate::partition::PartQuality;
-use crate::plan::{Listed, needs};
+use crate::plan::{Listed, Sums, needs, sums};
 
 use super::deal::Dealt;
 use crate::error::Result;
@@ -16,6 +17,8 @@ use crate::read::passes::Id;
 pub(super) struct Nodes<'a> {
     /// The part of each.
     pub(super) assignment: &'a [u32],
+    /// The row of each in its part.
+    pub(super) rows: &'a [u32],
     /// Empty without labels.
     pub(super) labels: &'a [i32],
     /// Empty without a split.
@@ -29,10 +32,16 @@ pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), glo
     let of_part = |node: &usize| nodes.assignment[*node] == index;
     let members: Vec<u64> = (0..nodes.assignment.len()).filter(of_part).map(|node| node as u64).collect();
     let at = |node: &u64| *node as usize;
+    let edges = Edges::new(dealt.offsets(index)?, dealt.sources(index)?);
+    let mut needed = IdBits::new(nodes.assignment.len());
+    let foreign = |source: &&u64| nodes.assignment[**source as usize] != index;
+    edges.sources.iter().filter(foreign).for_each(|&source| needed.add(source));
+    let place = |id: u64| (nodes.assignment[id as usize], nodes.rows[id as usize]);
     Ok(Part {
         index,
         parts,
-        edges: Edges::new(dealt.offsets(index)?, dealt.sources(index)?),
+        edges,
+        owners: Some(Owners::of(&needed, place)),
         left_out: Vec::new(),
         negatives: None,
         features: match global.columns {
@@ -72,11 +81,10 @@ fn ids(nodes: &Nodes, members: &[u64]) -> Ids {
     }
 }
 
-/// What predictions need to know of the part, and what it costs. Sees which nodes are needed in a set of bits, and the
-/// length of a list of ids without making the list.
-pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, PartQuality) {
-    let mut needed = vec![0u64; assignment.len().div_ceil(64)];
-    let mut counts = PartCounts::default();
+/// What predictions need to know of the part but for what it has to tell others, what it takes to know that, and what
+/// the part costs. Sees the length of a list of ids without making the list.
+pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, BTreeMap<u32, Sums>, PartQuality) {
+    let mut counts = PartCounts { knows_owners: part.owners.is_some(), ..PartCounts::default() };
     for row in 0..part.rows() {
         for &source in part.edges.in_neighbours(row) {
             if assignment[source as usize] == part.index {
@@ -84,20 +92,14 @@ pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, PartQuality
                 counts.loops += u64::from(source == part.nodes[row]);
             } else {
                 counts.halo_edges += 1;
-                needed[source as usize / 64] |= 1 << (source % 64);
             }
         }
     }
     let mut all = Listed::default();
     let mut of_owner = BTreeMap::<u32, Listed>::new();
-    for (place, bits) in needed.iter().enumerate() {
-        let mut bits = *bits;
-        while bits != 0 {
-            let id = (place * 64) as u64 + u64::from(bits.trailing_zeros());
-            bits &= bits - 1;
-            of_owner.entry(assignment[id as usize]).or_default().add(all.rows());
-            all.add(id);
-        }
+    for (&id, &owner) in part.owners.iter().flat_map(|owners| owners.ids.iter().zip(&owners.parts)) {
+        of_owner.entry(owner).or_default().add(all.rows());
+        all.add(id);
     }
     counts.asked_bytes = all.bytes();
     counts.needs = needs(of_owner);
@@ -107,5 +109,6 @@ pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, PartQuality
     counts.feature_values = (part.features.columns() * part.rows()) as u64;
     let train = part.roles.iter().filter(|&&role| role & Split::TRAIN != 0).count() as u64;
     let figures = [part.rows() as u64, part.edges.edges() as u64, train, all.rows()];
-    (counts, PartQuality::new(figures, (part.features.columns(), 4)))
+    let sums = sums(part, |id| Some(assignment[id as usize]));
+    (counts, sums, PartQuality::new(figures, (part.features.columns(), 4)))
 }

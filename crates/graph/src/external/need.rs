@@ -24,8 +24,18 @@ const BASE: u64 = 96 << 20;
 /// Bytes for each node that is assigned: its part, label and role.
 const KNOWN: u64 = 9;
 
-/// Bytes for each edge of the part that is being written.
+/// Bytes for each node while parts are written: the same, and its row.
+const PLACED: u64 = KNOWN + 4;
+
+/// Bytes for each edge of the part that is being written: its source as it is read and as it is kept. What is read has
+/// gone when owners are looked up.
 pub(super) const PER_EDGE: u64 = 12;
+
+/// Bytes of what is kept of an edge's source.
+const SOURCE: u64 = 8;
+
+/// Bytes of who owns a node that is needed.
+const OWNED: u64 = 16;
 
 impl Need {
     /// So many edges go into a bucket.
@@ -51,8 +61,8 @@ impl Need {
 
     /// While a part of so many edges and nodes is written: its arrays, and the set of what it needs.
     pub(super) fn part(&self, edges: u64, nodes: u64) -> u64 {
-        let part = PER_EDGE * edges + nodes * (37 + 4 * self.columns) + self.nodes / 8;
-        BASE + self.input + KNOWN * self.nodes + part
+        let edges_of = (PER_EDGE * edges).max(SOURCE * edges + OWNED * edges.min(self.nodes));
+        BASE + self.input + PLACED * self.nodes + edges_of + nodes * (37 + 4 * self.columns) + self.nodes / 8
     }
 
     /// Refuses what is more than may be taken.

@@ -17,9 +17,10 @@ use super::written::{read_numbers, write_numbers};
 use crate::aside::Held;
 use crate::error::{GraphError, Result};
 use crate::files::{own_folder, parent};
-use crate::part::{FolderToBe, GlobalCounts, OLD, PartEntry, Provenance};
+use crate::part::{FolderToBe, GlobalCounts, OLD, PartCounts, PartEntry, Provenance};
 use crate::part::{clear, may_replace, take_back};
 use crate::partition::{PartQuality, Quality};
+use crate::plan::{Sums, count_lists};
 
 /// The folder, which one process at a time holds, and what has been done in it.
 pub(super) struct Work {
@@ -37,8 +38,8 @@ struct Done {
     memory: u64,
     /// The digest of the data.
     digest: Option<String>,
-    /// The parts that are finished, and what they cost.
-    parts: BTreeMap<u32, (PartEntry, PartQuality)>,
+    /// The parts that are finished, what they have to tell each other, and what they cost.
+    parts: BTreeMap<u32, (PartEntry, BTreeMap<u32, Sums>, PartQuality)>,
 }
 
 const DONE: &str = "done.json";
@@ -135,15 +136,16 @@ impl Work {
             }
             (job.tell)(&format!("writing part {} of {}", index + 1, job.parts));
             let part = part(dealt, nodes, (index, job.parts), global)?;
-            let (counts, figures) = count(&part, nodes.assignment);
+            let (counts, sums, figures) = count(&part, nodes.assignment);
             let entry = PartEntry { counts: Some(counts), ..folder.add(&part)? };
-            self.done.parts.insert(index, (entry, figures));
+            self.done.parts.insert(index, (entry, sums, figures));
             self.store()?;
             dealt.remove(index);
         }
         let finished = || self.done.parts.values();
-        let cut_edges = finished().filter_map(|(entry, _)| entry.counts.as_ref()).map(|counts| counts.halo_edges).sum();
-        Ok(Quality::of(finished().map(|(_, figures)| *figures).collect(), cut_edges))
+        let cut_edges =
+            finished().filter_map(|(entry, ..)| entry.counts.as_ref()).map(|counts| counts.halo_edges).sum();
+        Ok(Quality::of(finished().map(|(.., figures)| *figures).collect(), cut_edges))
     }
 
     /// Puts the folder in its place and removes what is left.
@@ -154,18 +156,29 @@ impl Work {
         label_skew: Option<f64>,
     ) -> Result<()> {
         let folder = FolderToBe::new(&self.path(PARTS), job.parts, provenance, global)?;
-        let entries = self.done.parts.iter().map(|(&index, (entry, _))| (index, entry.clone()));
         let (out, overwrite) = job.out;
-        folder.finish((out, overwrite), &self.path(OLD), entries.collect(), label_skew)?;
+        folder.finish((out, overwrite), &self.path(OLD), self.done.entries(), label_skew)?;
         std::fs::remove_dir_all(&self.folder).map_err(|source| GraphError::io(&self.folder, source))
     }
 }
 
 impl Done {
+    /// The entries of all parts, once all are finished.
+    fn entries(&self) -> BTreeMap<u32, PartEntry> {
+        let counts = self.parts.iter().filter_map(|(&index, (entry, ..))| Some((index, entry.counts.clone()?)));
+        let mut counts: BTreeMap<u32, PartCounts> = counts.collect();
+        let sums = self.parts.iter().map(|(&index, (_, sums, _))| (index, sums.clone())).collect();
+        count_lists(&sums, &mut counts);
+        let counted = |(&index, (entry, ..)): (&u32, &(PartEntry, _, _))| {
+            (index, PartEntry { counts: counts.remove(&index), ..entry.clone() })
+        };
+        self.parts.iter().map(counted).collect()
+    }
+
     /// Whether all that is needed to go on is as it was written. Parts that are in their final place already are
     /// nothing to go on from.
     fn is_sound(&self, folder: &Path) -> Result<bool> {
-        for (&part, (entry, _)) in &self.parts {
+        for (&part, (entry, ..)) in &self.parts {
             if !FolderToBe::has(&folder.join(PARTS), part, entry)? {
                 return Ok(false);
             }

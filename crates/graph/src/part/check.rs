@@ -42,6 +42,7 @@ impl Part {
             .or_else(|| self.global.about.violation(self.global.columns, self.global.classes))
             .or_else(|| self.global.about.relation_violation(self.global.relations))
             .or_else(|| self.edge_violation(called_by_row))
+            .or_else(|| self.owners.as_ref().and_then(|owners| owners.violation(self.index, self.parts)))
             .or_else(|| self.negative_violation(called_by_row))
             .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))

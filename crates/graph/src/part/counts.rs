@@ -18,8 +18,11 @@ pub struct PartCounts {
     pub labelled: [u64; 3],
     /// Stored feature values.
     pub feature_values: u64,
-    /// Bytes of all needed ids, as they are asked for.
+    /// Bytes of all needed ids, as they are asked for where nobody has told the part who owns them.
     pub asked_bytes: u64,
+    /// Whether somebody has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub knows_owners: bool,
     /// What is needed of each other part that owns some of it.
     pub needs: BTreeMap<u32, Needs>,
 }
@@ -32,4 +35,11 @@ pub struct Needs {
     pub rows: u64,
     /// Bytes of their places among all needed ids, as the owner answers.
     pub bytes: u64,
+    /// Bytes of their rows at the owner, as it is told them; 0 where it knows them, or nobody knows owners.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub list: u64,
+}
+
+fn is_nothing(bytes: &u64) -> bool {
+    *bytes == 0
 }

@@ -12,6 +12,7 @@ use crate::graph::Graph;
 use crate::info::overlapping_roles;
 use crate::leaks::Leaks;
 use crate::node_types::types_of;
+use crate::owners::{IdBits, Owners};
 use crate::part::{GlobalCounts, Part};
 use crate::type_runs::TypeRuns;
 
@@ -57,7 +58,9 @@ pub fn cut_one_by_one<'a>(
         return Err(GraphError::invalid(format!("{}: split {}: {what}", dataset.name, split.unwrap_or(0))));
     }
     let mut members = vec![Vec::new(); parts as usize];
+    let mut places = Vec::with_capacity(nodes);
     for (node, &part) in assignment.iter().enumerate() {
+        places.push((part, members[part as usize].len() as u32));
         members[part as usize].push(node as u32);
     }
     let global =
@@ -67,6 +70,7 @@ pub fn cut_one_by_one<'a>(
         parts,
         nodes: members.iter().map(|&node| u64::from(node)).collect(),
         edges: edges_into(&dataset.graph, &members),
+        owners: Some(owners_for(&dataset.graph, &members, (index as u32, &places))),
         left_out: Vec::new(),
         negatives: dataset.negatives.as_ref().map(|given| {
             let own = |_, target: u32| members.binary_search(&target).is_ok();
@@ -130,6 +134,14 @@ fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
         sources.iter_mut().zip(all).for_each(|(into, &source)| *into = u64::from(source));
     });
     Edges { offsets, sources, data }
+}
+
+/// Who owns what part `index`, of these members, needs of others, by the part and row of each node.
+fn owners_for(graph: &Graph, members: &[u32], (index, places): (u32, &[(u32, u32)])) -> Owners {
+    let mut needed = IdBits::new(places.len());
+    let sources = members.iter().flat_map(|&node| graph.in_neighbours(node as usize));
+    sources.filter(|&&source| places[source as usize].0 != index).for_each(|&source| needed.add(source.into()));
+    Owners::of(&needed, |id| places[id as usize])
 }
 
 fn feature_rows(features: &Features, members: &[u32]) -> Features {

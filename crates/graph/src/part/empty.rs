@@ -29,6 +29,7 @@ impl Part {
             parts,
             nodes: Vec::new(),
             edges: Edges { offsets: vec![0], sources: Vec::new(), data },
+            owners: None,
             left_out: Vec::new(),
             negatives: global.negatives.map(|given| given.map(pairs)),
             features,

@@ -6,6 +6,7 @@
 //! | | with weights `weights` f32 \[e\], with edge types `relations` u16 \[e\], with edges held out `held` u8 \[e\] |
 //! | | with pairs that are no edges `val_negative_sources`, `val_negative_targets` u64 \[p\] |
 //! | | and `val_negative_others` u64 \[p, each\]; the same of `test` |
+//! | | where owners were told `owned_ids` u64 \[h\], `owners`, `owner_rows` u32 \[h\] |
 //! | `nodes` | `nodes` u64 \[n\] |
 //! | | with a split `roles` u8 \[n\] |
 //! | | `labels` i32 \[n\], or u8 \[n, classes\], or nothing |
@@ -30,9 +31,8 @@ use crate::error::{GraphError, Result};
 use crate::files::{keep_names, own_folder, parent};
 use crate::part::mapped::FeaturesIn;
 use crate::part::meta::{Meta, PartEntry, Provenance};
-use crate::part::negatives;
 use crate::part::tensors::{self, Tensor, Tensors};
-use crate::part::{GlobalCounts, Part, PartCounts};
+use crate::part::{GlobalCounts, Part, PartCounts, negatives, owned};
 
 pub(super) const META: &str = "meta.json";
 const GRAPH: &str = "graph.safetensors";
@@ -117,6 +117,8 @@ pub(super) fn put_in_place(folder: &Path, (dir, occupied): (&Path, bool), old: &
 ///         sources: vec![21, 10, 20],
 ///         data: EdgeData { weights: Some(vec![250.0, 10.0, 99.5]), ..EdgeData::default() },
 ///     },
+///     // Nobody has told the bank who owns customer 10: it asks when training starts.
+///     owners: None,
 ///     left_out: Vec::new(),
 ///     negatives: None,
 ///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4].into() },
@@ -257,6 +259,7 @@ pub fn open_part_with(dir: &Path, index: u32, features_in: FeaturesIn) -> Result
                 held: graph.has("held").then(|| graph.vector("held")).transpose()?,
             },
         },
+        owners: owned::read(&graph)?,
         left_out: Vec::new(),
         negatives: negatives::read(&graph)?,
         features: read_features(&features, (own.len(), meta.global.columns), features_in)?,
@@ -269,7 +272,7 @@ pub fn open_part_with(dir: &Path, index: u32, features_in: FeaturesIn) -> Result
     if let Some((array, what)) = part.violation().or_else(|| part.count_violation()) {
         let file = match array {
             "offsets" | "sources" | "weights" | "relations" | "held" => &graph,
-            array if array.contains("_negative_") => &graph,
+            array if owned::is_name(array) || array.contains("_negative_") => &graph,
             array if array.starts_with("features") => &features,
             _ => &nodes,
         };
@@ -298,6 +301,7 @@ pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     graph.extend(part.edges.data.relations.as_ref().map(|relations| Tensor::vector("relations", &relations.of)));
     graph.extend(part.edges.data.held.as_ref().map(|held| Tensor::vector("held", held)));
     graph.extend(negatives::tensors(part));
+    graph.extend(owned::tensors(part));
 
     let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
     if !part.roles.is_empty() {

@@ -12,6 +12,7 @@ mod folder;
 mod mapped;
 mod meta;
 mod negatives;
+mod owned;
 mod tensors;
 mod to_be;
 mod whole;
@@ -23,6 +24,7 @@ use crate::dataset::{Features, Ids, Labels};
 use crate::edges::Edges;
 use crate::given::{GivenCounts, GivenNegatives};
 use crate::leaks::Leaks;
+use crate::owners::Owners;
 use crate::type_runs::TypeRuns;
 
 pub use counts::{Needs, PartCounts};
@@ -47,6 +49,8 @@ pub struct Part {
     pub nodes: Vec<u64>,
     /// The edges that end at own rows, by the global ids of their sources.
     pub edges: Edges<u64>,
+    /// Who owns the sources of edges that are not own nodes, where whoever cut the graph has told it.
+    pub owners: Option<Owners>,
     /// What in-edges count for in the degree of each own node that are not among `edges`; empty where none is left out.
     /// Part folders do not hold it: [`Part::alone`] makes it.
     pub left_out: Vec<f32>,
@@ -129,6 +133,12 @@ impl Part {
     /// The number of own nodes.
     pub fn rows(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The same as part `index` of `parts`, among others than it was cut with: whose their nodes are it does not know.
+    #[must_use]
+    pub fn numbered(self, index: u32, parts: u32) -> Part {
+        Part { index, parts, owners: None, ..self }
     }
 
     /// Whether somebody lends its features, who may keep them where they are.

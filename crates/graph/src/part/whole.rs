@@ -39,6 +39,7 @@ impl Part {
             parts: 1,
             nodes,
             edges,
+            owners: None,
             left_out: Vec::new(),
             negatives: negatives(parts),
             features,

@@ -4,6 +4,7 @@ use crate::dataset::{Ids, Split};
 use crate::edges::Edges;
 use crate::given::GivenPairs;
 use crate::leaks::Leaks;
+use crate::owners::Owners;
 use crate::part::{GlobalCounts, Part};
 use crate::plan::index::IdIndex;
 use crate::type_runs::TypeRuns;
@@ -20,8 +21,8 @@ impl Part {
         let own = IdIndex::new(&nodes);
         let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
         let part = self.keeping(&|id| own.row(id).is_some());
-        let global = GlobalCounts { dataset, ..part.global };
-        Part { index: 0, parts: 1, global, ..part }
+        let part = part.numbered(0, 1);
+        Part { global: GlobalCounts { dataset, ..part.global }, ..part }
     }
 
     /// The same of the own nodes and those that `keeps` says are there: as if no other had ever been. Figures about the
@@ -75,7 +76,21 @@ impl Part {
         let types = known.map(|types| TypeRuns::of(before.iter().map(|&id| types.kind(id)))).unwrap_or_default();
         let leaks = Leaks::of(&edges);
         let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, types, leaks, ..global });
-        Part { index: 0, parts: 1, nodes, edges, left_out, negatives, features, labels, roles, ids, global }
+        Part {
+            index: 0,
+            parts: 1,
+            nodes,
+            edges,
+            // It needs nothing of others.
+            owners: Some(Owners::default()),
+            left_out,
+            negatives,
+            features,
+            labels,
+            roles,
+            ids,
+            global,
+        }
     }
 }
 
@@ -97,6 +112,7 @@ mod tests {
                 sources: vec![1, 9, 4, 2, 7, 8],
                 data: EdgeData { weights: Some(vec![0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), relations: None, held: None },
             },
+            owners: None,
             left_out: Vec::new(),
             negatives: Some([
                 GivenPairs { sources: vec![9, 1, 4], targets: vec![4, 7, 9], ..GivenPairs::default() },

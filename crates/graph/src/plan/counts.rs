@@ -6,6 +6,8 @@ use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
 use crate::plan::halo::needed_by_edges;
+use crate::plan::index::IdIndex;
+use crate::plan::told::{Sums, count_lists, sums};
 use crate::plan::{Listed, decode_ids, encode_ids};
 
 /// Counts parts that are seen one after the other. Keeps the coded ids that each part needs of others, and the owner
@@ -17,6 +19,8 @@ pub struct Counting {
     needed: BTreeMap<u32, Vec<u8>>,
     /// The owner of each node.
     owners: Vec<(u64, u32)>,
+    /// Per part what it has to tell each other, where parts know owners.
+    told: BTreeMap<u32, BTreeMap<u32, Sums>>,
 }
 
 impl Counting {
@@ -25,6 +29,11 @@ impl Counting {
         let (counts, coded) = count(part);
         self.counts.insert(part.index, counts);
         self.needed.insert(part.index, coded);
+        if let Some(owners) = &part.owners {
+            let index = IdIndex::new(&owners.ids);
+            let owner_of = |id| index.row(id).map(|at| owners.parts[at as usize]);
+            self.told.insert(part.index, sums(part, owner_of));
+        }
         self.owners.extend(part.nodes.iter().map(|&id| (id, part.index)));
     }
 
@@ -43,13 +52,15 @@ impl Counting {
                 counts.needs = needs(of_owner);
             }
         }
+        count_lists(&self.told, &mut self.counts);
         self.counts
     }
 }
 
 /// What is needed of each owner, whose answer lists these places.
 pub(crate) fn needs(of_owner: BTreeMap<u32, Listed>) -> BTreeMap<u32, Needs> {
-    of_owner.into_iter().map(|(owner, places)| (owner, Needs { rows: places.rows(), bytes: places.bytes() })).collect()
+    let needs = |places: Listed| Needs { rows: places.rows(), bytes: places.bytes(), list: 0 };
+    of_owner.into_iter().map(|(owner, places)| (owner, needs(places))).collect()
 }
 
 /// What there is to count of one part, but for who has what it needs; and the ids of that, coded.
@@ -67,6 +78,7 @@ fn count(part: &Part) -> (PartCounts, Vec<u8>) {
         labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),
         feature_values: part.features.stored().len() as u64,
         asked_bytes: coded.len() as u64,
+        knows_owners: part.owners.is_some(),
         needs: BTreeMap::new(),
     };
     (counts, coded)
@@ -90,6 +102,10 @@ pub fn check_counts(part: &Part, said: &PartCounts) -> Result<()> {
         ("asked_bytes", said.asked_bytes, found.asked_bytes),
         ("needs in all", said.needs.values().map(|needs| needs.rows).fold(0, u64::saturating_add), ids),
     ];
+    if said.knows_owners != found.knows_owners {
+        let what = format!("expected {} as meta.json says, found {}", said.knows_owners, found.knows_owners);
+        return Err(GraphError::invalid(format!("part {}: counts: knows_owners: {what}", part.index)));
+    }
     match numbers.into_iter().find(|(_, said, found)| said != found) {
         Some((name, said, found)) => {
             let what = format!("part {}: counts: {name}: expected {said} as meta.json says, found {found}", part.index);

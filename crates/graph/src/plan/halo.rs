@@ -5,6 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::{GraphError, Result};
+use crate::owners::ids_of_bits;
 use crate::part::Part;
 use crate::plan::index::IdIndex;
 use crate::plan::topology::{self, Topology};
@@ -170,11 +171,7 @@ impl Foreign {
 
     /// Their ids, ascending.
     fn ids(&self) -> Vec<u64> {
-        let ids = |(word, &bits): (usize, &u64)| {
-            let first = 64 * word as u64;
-            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| first + bit)
-        };
-        self.seen.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(ids).collect()
+        ids_of_bits(&self.seen).collect()
     }
 
     fn count(&self) -> usize {
@@ -217,6 +214,12 @@ pub fn resolve_owners(part: &Part, needed: &[u64], answers: &[Vec<u64>]) -> Resu
         None => Ok(owners),
         Some(row) => Err(GraphError::invalid(format!("{} is owned by no part", needed_by(part, needed[row])))),
     }
+}
+
+/// That no owner of a needed id is told, where owners are told.
+pub(super) fn without_owner(part: &Part, id: u64) -> GraphError {
+    let what = "is none of the nodes whose owners the part was told; cut the graph again";
+    GraphError::invalid(format!("{} {what}", needed_by(part, id)))
 }
 
 /// Row numbers have 32 bits.

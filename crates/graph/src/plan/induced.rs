@@ -74,6 +74,7 @@ fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
         parts: part.parts,
         nodes: part.nodes.clone(),
         edges: Edges { offsets, sources, data },
+        owners: None,
         left_out: Vec::new(),
         negatives: None,
         features: Features::None,

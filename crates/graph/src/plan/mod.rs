@@ -1,7 +1,9 @@
 //! Halo plans: which rows of which owner a part needs, found by exchanging ids.
 //!
-//! A part names the sources of its edges by global id and does not know who owns them. Four steps find out, with any
-//! transport between them (or none: [`plan_all`] does them in memory):
+//! A part names the sources of its edges by global id. Whoever cuts a graph tells each part who owns them
+//! ([`Owners`](crate::owners::Owners)): then owners know what is needed of them by the edges back, or get a list
+//! ([`Told`]). Where nobody has seen the whole graph, four steps find out, with any transport between them (or none:
+//! [`plan_all`] does them in memory):
 //!
 //! 1. each part computes the ids it [`needed`] and sends them to every peer ([`encode_ids`]: one byte an id, or a bit
 //!    a node of the graph where that is less);
@@ -20,6 +22,7 @@ pub(crate) mod index;
 mod induced;
 mod memory;
 mod sides;
+mod told;
 mod topology;
 
 pub(crate) use counts::needs;
@@ -29,4 +32,6 @@ pub use ids::{Listed, decode_ids, encode_ids, places_in};
 pub use index::IdIndex;
 pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;
+pub use told::{Between, DIGEST, IdDigest, Told};
+pub(crate) use told::{Sums, count_lists, sums};
 pub use topology::Topology;

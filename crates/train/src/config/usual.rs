@@ -40,7 +40,6 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("num_neighbors", &["batch.fanouts"]),
     ("sampler", &["batch.kind"]),
     ("nonlinearity", &["model.activation"]),
-    ("normalise", &["data.features"]),
     ("normalize", &["data.features"]),
     ("normalization", &["model.norm"]),
     ("optim", &["train.optimiser"]),

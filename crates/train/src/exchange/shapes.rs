@@ -1,11 +1,14 @@
 //! What predictions must know about one worker: shapes alone.
 
-use laconic_graph::dataset::Split;
+use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
-use laconic_graph::plan::{HaloPlan, Link, Listed, Topology, count_needed, needed, places_in, plan_all, plan_training};
+use laconic_graph::plan::{
+    HaloPlan, Link, Listed, Told, Topology, count_needed, needed, places_in, plan_all, plan_training,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Result, TrainError};
+use crate::inputs::{Here, Neighbours, told_bytes};
 use crate::plan::{LinkSets, Plan, Within};
 
 /// How many rows travel between this worker and one peer in one exchange.
@@ -32,10 +35,8 @@ pub struct Shapes {
     pub rows: usize,
     /// Rows exchanged with each peer.
     pub links: Vec<PeerRows>,
-    /// Bytes of the question sent to every peer at start-up.
-    pub asked_bytes: usize,
-    /// Bytes of the answer sent to each peer at start-up.
-    pub answer_bytes: Vec<usize>,
+    /// How it finds out at start-up who owns what it needs.
+    pub finding: Finding,
     /// Rows with a label of each split.
     pub split_rows: [usize; 3],
     /// Pairs of each split that are given as no edges, or edges that have such pairs of their own.
@@ -48,6 +49,9 @@ pub struct Shapes {
     /// Whether they stay in their file.
     #[serde(default)]
     pub features_in_file: bool,
+    /// Bytes that each peer is told of each input, where somebody has counted what occurs; else they have bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Vec<usize>>,
     /// What training sees of all that, where it is less.
     pub training: Option<TrainingShapes>,
     /// How many rows are read over how many edges, once somebody has looked; nobody else is told.
@@ -59,33 +63,59 @@ fn is_nothing(given: &[usize; 2]) -> bool {
     *given == [0; 2]
 }
 
+/// How workers find out who owns what they need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// They ask all, and all answer: bytes of the question to every peer, and of the answer to each.
+    Asked(usize, Vec<usize>),
+    /// They have been told: bytes of the list of rows that each owner gets, 0 where it knows which they are.
+    Told(Vec<usize>),
+}
+
+impl Default for Finding {
+    fn default() -> Finding {
+        Finding::Asked(0, Vec::new())
+    }
+}
+
+impl Finding {
+    /// Bytes to each peer besides those that go to all.
+    pub fn to_each(&self) -> &[usize] {
+        match self {
+            Finding::Asked(_, answers) => answers,
+            Finding::Told(lists) => lists,
+        }
+    }
+}
+
 /// The sizes of the graph that training sees, where that is not the whole one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TrainingShapes {
     /// Rows exchanged with each peer.
     pub links: Vec<PeerRows>,
-    /// Bytes of the question sent to every peer at start-up, and of the answer sent to each; `None` where nobody has to
-    /// be asked.
-    pub questions: Option<(usize, Vec<usize>)>,
+    /// Bytes of the question sent to each peer at start-up, and of the answer; `None` where nobody has to be asked.
+    pub questions: Option<Vec<[usize; 2]>>,
     /// Edges of the own block and the halo block.
     pub edges: [usize; 2],
 }
 
 impl TrainingShapes {
-    /// The shapes of a part's training graph whose plan is known; `asked` are the ids that it asks for.
-    pub fn of(asked: &[u64], plan: &HaloPlan, topology: &Topology, answer_bytes: Vec<usize>) -> TrainingShapes {
+    /// The shapes of a part's training graph whose plan is known; `asked` are bytes of the question to each peer, and
+    /// of the answer.
+    pub fn of(asked: Vec<[usize; 2]>, plan: &HaloPlan, topology: &Topology) -> TrainingShapes {
         TrainingShapes {
             links: plan.links.iter().map(PeerRows::from).collect(),
-            questions: Some((length(asked), answer_bytes)),
+            questions: Some(asked),
             edges: [topology.own.edges(), topology.halo.edges()],
         }
     }
 
     /// No smaller than the shapes of any training graph of a part of these shapes.
     pub fn bound(shapes: &Shapes) -> TrainingShapes {
-        // Some of the ids, at places among fewer, take no more bytes, or one more: where the first takes another.
-        let questions = Some((shapes.asked_bytes + 1, shapes.answer_bytes.iter().map(|bytes| bytes + 1).collect()));
-        TrainingShapes { links: shapes.links.clone(), questions, edges: shapes.edges }
+        let most = |rows: usize| Listed::most(rows as u64, rows as u64) as usize;
+        let questions = shapes.links.iter().map(|link| [most(link.receive), most(link.send)]);
+        TrainingShapes { links: shapes.links.clone(), questions: Some(questions.collect()), edges: shapes.edges }
     }
 
     /// The same, or that of the whole graph, without the edges to other parts.
@@ -110,23 +140,81 @@ fn length(ids: &[u64]) -> usize {
     Listed::of(ids.iter().copied()).bytes() as usize
 }
 
-/// The ids that a part asks for whose edges are all known.
-fn asked(topology: &Topology) -> Vec<u64> {
-    let mut asked = topology.halo_ids.clone();
-    asked.sort_unstable();
-    asked
+/// The ids that come along a link.
+fn ids<'a>(link: &Link, topology: &'a Topology) -> &'a [u64] {
+    &topology.halo_ids[link.receive.start as usize..link.receive.end as usize]
 }
 
-/// Per owner the bytes of its answer to a part that has asked for these ids: the places among them of those that come.
-fn answers_to(asked: &[u64], plan: &HaloPlan, topology: &Topology) -> Vec<usize> {
-    let ids = |link: &Link| &topology.halo_ids[link.receive.start as usize..link.receive.end as usize];
-    plan.links.iter().map(|link| Listed::of(places_in(asked, ids(link))).bytes() as usize).collect()
+/// Bytes of the places of some ids in a list that has them.
+fn places(list: &[u64], ids: &[u64]) -> usize {
+    Listed::of(places_in(list, ids)).bytes() as usize
 }
 
-/// Of the answers to each part, those of one owner.
-fn answers_of(owner: usize, answers: &[Vec<usize>]) -> Vec<usize> {
-    answers.iter().map(|to| to[owner]).collect()
+/// How each of these parts finds out who owns what it needs, all of them having been told or none.
+///
+/// # Errors
+/// If some parts have been told and others not, or one of less than it needs.
+fn findings(parts: &[Part], plans: &[(HaloPlan, Topology)]) -> Result<Vec<Finding>> {
+    let told: Vec<Option<Told>> = parts.iter().map(Told::of).collect::<std::result::Result<_, _>>()?;
+    let knowing = told.iter().filter(|told| told.is_some()).count();
+    if knowing > 0 && knowing < parts.len() {
+        return Err(TrainError::config(SOME_TOLD));
+    }
+    let all = 0..parts.len();
+    let told: Vec<Told> = told.into_iter().flatten().collect();
+    if knowing > 0 {
+        let lists = |part| all.clone().map(|owner| Told::list_bytes(&told, part, owner) as usize).collect();
+        return Ok(all.clone().map(|part| Finding::Told(lists(part))).collect());
+    }
+    let asked = |(_, topology): &(HaloPlan, Topology)| {
+        let mut asked = topology.halo_ids.clone();
+        asked.sort_unstable();
+        asked
+    };
+    let asked: Vec<Vec<u64>> = plans.iter().map(asked).collect();
+    let answer = |owner: usize, to: usize| places(&asked[to], ids(&plans[to].0.links[owner], &plans[to].1));
+    let answers = |owner| all.clone().map(|to| answer(owner, to)).collect();
+    Ok(all.clone().map(|part| Finding::Asked(length(&asked[part]), answers(part))).collect())
 }
+
+/// Of a part the bytes of its question to each owner which of what comes from it trains, and of the answer to that.
+fn training_questions(
+    (asked, training, of_training): &(Vec<u64>, HaloPlan, Topology),
+    (links, topology): &(HaloPlan, Topology),
+) -> Vec<[usize; 2]> {
+    let of_owner = |(link, trained): (&Link, &Link)| {
+        let asked = among(asked, ids(link, topology));
+        [places(ids(link, topology), &asked), places(&asked, ids(trained, of_training))]
+    };
+    links.links.iter().zip(&training.links).map(of_owner).collect()
+}
+
+/// Those of some ids that a list has; both ascend.
+pub fn among(ids: &[u64], list: &[u64]) -> Vec<u64> {
+    ids.iter().copied().filter(|id| list.binary_search(id).is_ok()).collect()
+}
+
+/// No less than a part says whose neighbours nobody has asked.
+fn bound_of_finding(part: &Part, asked: &[u64]) -> Finding {
+    let parts = part.parts as usize;
+    match &part.owners {
+        Some(owners) => {
+            let mut lists = vec![Listed::default(); parts];
+            let rows = owners.parts.iter().zip(&owners.rows);
+            rows.for_each(|(&owner, &row)| lists[owner as usize].add(row.into()));
+            Finding::Told(lists.iter().map(|list| list.bytes() as usize).collect())
+        }
+        None => {
+            // Wherever they stand among no more ids than there are nodes.
+            let answer = Listed::most(part.rows() as u64, part.global.nodes);
+            Finding::Asked(length(asked), vec![answer as usize; parts])
+        }
+    }
+}
+
+/// That parts have been cut differently.
+pub const SOME_TOLD: &str = "some parts know who owns the nodes that they need and others do not, since they were cut \
+    differently; cut all of them again";
 
 impl Shapes {
     /// Counts links in the place of labelled rows.
@@ -144,9 +232,9 @@ impl Shapes {
         let shapes: Shapes = serde_json::from_slice(bytes).ok()?;
         let links = [Some(&shapes.links), shapes.training.as_ref().map(|training| &training.links)];
         let fits = links.into_iter().flatten().all(|links| links.len() == workers);
-        let answers = shapes.training.as_ref().and_then(|training| training.questions.as_ref());
-        let fits = fits && shapes.answer_bytes.len() == workers;
-        let fits = fits && answers.is_none_or(|(_, answers)| answers.len() == workers);
+        let questions = shapes.training.as_ref().and_then(|training| training.questions.as_ref());
+        let fits = fits && shapes.finding.to_each().len() == workers;
+        let fits = fits && questions.is_none_or(|questions| questions.len() == workers);
         (fits && shapes.rank as usize == rank).then_some(shapes)
     }
 
@@ -192,14 +280,7 @@ impl Shapes {
         let (asked, outline) = (needed(part), Shapes::outline(part, self_loops));
         let link = PeerRows { send: part.rows(), receive: asked.len() };
         let of = |peer| if peer == part.index as usize { PeerRows::default() } else { link };
-        // Wherever they stand among no more ids than there are nodes.
-        let answer = Listed::most(part.rows() as u64, part.global.nodes);
-        Shapes {
-            links: (0..part.parts as usize).map(of).collect(),
-            asked_bytes: length(&asked),
-            answer_bytes: vec![answer as usize; part.parts as usize],
-            ..outline
-        }
+        Shapes { links: (0..part.parts as usize).map(of).collect(), finding: bound_of_finding(part, &asked), ..outline }
     }
 
     /// The shapes of all parts of a folder, from what its meta data say of them; `None` if they do not.
@@ -209,7 +290,7 @@ impl Shapes {
         if entries.len() != meta.parts as usize {
             return None;
         }
-        let nothing = Needs { rows: 0, bytes: Listed::default().bytes() };
+        let nothing = Needs { rows: 0, bytes: Listed::default().bytes(), list: 0 };
         let needs = |of: usize, owner: usize| entries[of].1.needs.get(&(owner as u32)).copied().unwrap_or(nothing);
         let all = 0..entries.len();
         let shapes = |(rank, (entry, counts)): (usize, &(&PartEntry, &PartCounts))| {
@@ -222,13 +303,19 @@ impl Shapes {
                 rank: rank as u32,
                 rows,
                 links: all.clone().map(link).collect(),
-                asked_bytes: counts.asked_bytes as usize,
-                answer_bytes: all.clone().map(|peer| needs(peer, rank).bytes as usize).collect(),
+                finding: match counts.knows_owners {
+                    true => Finding::Told(all.clone().map(|peer| needs(rank, peer).list as usize).collect()),
+                    false => {
+                        let answers = all.clone().map(|peer| needs(peer, rank).bytes as usize);
+                        Finding::Asked(counts.asked_bytes as usize, answers.collect())
+                    }
+                },
                 split_rows: counts.labelled.map(|rows| rows as usize),
                 given_pairs: [0; 2],
                 edges: [own, counts.halo_edges as usize],
                 feature_values: counts.feature_values as usize,
                 features_in_file: false,
+                told: Vec::new(),
                 training: None,
                 within: None,
             }
@@ -242,15 +329,18 @@ impl Shapes {
     /// If parts contradict each other.
     pub fn of_all(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
         let plans = plan_all(parts, plan.self_loops)?;
-        let answers: Vec<_> = plans.iter().map(|(plan, of)| answers_to(&asked(of), plan, of)).collect();
-        let of = |(rank, (part, (plan, topology))): (usize, (&Part, &(HaloPlan, Topology)))| {
-            Shapes::of(part, plan, topology, answers_of(rank, &answers))
-        };
-        let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).enumerate().map(of).collect();
+        let findings = findings(parts, &plans)?.into_iter();
+        type Planned<'a> = (&'a Part, &'a (HaloPlan, Topology));
+        let of = |((part, (plan, topology)), finding): (Planned<'_>, _)| Shapes::of(part, plan, topology, finding);
+        let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).zip(findings).map(of).collect();
+        shapes.iter_mut().zip(told(parts, &plans, plan)?).for_each(|(shapes, told)| shapes.told = told);
         let induced = if plan.inductive { plan_training(parts, plan.self_loops)? } else { Vec::new() };
-        let answers: Vec<_> = induced.iter().map(|(asked, plan, of)| answers_to(asked, plan, of)).collect();
-        for (rank, (shapes, (asked, plan, topology))) in shapes.iter_mut().zip(&induced).enumerate() {
-            shapes.training = Some(TrainingShapes::of(asked, plan, topology, answers_of(rank, &answers)));
+        let asked = induced.iter().zip(&plans).map(|(training, whole)| training_questions(training, whole));
+        let asked: Vec<Vec<[usize; 2]>> = asked.collect();
+        for (rank, (shapes, (_, plan, topology))) in shapes.iter_mut().zip(&induced).enumerate() {
+            let of_peer = |peer: usize| [asked[rank][peer][0], asked[peer][rank][1]];
+            let questions = (0..asked.len()).map(of_peer).collect();
+            shapes.training = Some(TrainingShapes::of(questions, plan, topology));
         }
         for (index, (shapes, whole)) in shapes.iter_mut().zip(&plans).enumerate() {
             let whole = (&whole.0, &whole.1);
@@ -265,21 +355,38 @@ impl Shapes {
         Ok(shapes)
     }
 
-    /// The shapes of a part whose plan is known, and what it answers each peer.
-    pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology, answer_bytes: Vec<usize>) -> Shapes {
+    /// The shapes of a part whose plan is known, and how it was found.
+    pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology, finding: Finding) -> Shapes {
         Shapes {
             rank: part.index,
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
-            asked_bytes: length(&asked(topology)),
-            answer_bytes,
+            finding,
             split_rows: split_rows(part),
             given_pairs: [0; 2],
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: part.features.stored().len(),
             features_in_file: part.features_are_in_file(),
+            told: Vec::new(),
             training: None,
             within: None,
         }
     }
+}
+
+/// Bytes that each of these parts tells each peer of each input.
+fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
+    if plan.inputs.told.is_empty() {
+        return Ok(vec![Vec::new(); parts.len()]);
+    }
+    let learned = |part: &Part, row: usize| match (&part.labels, part.roles.get(row)) {
+        (Labels::Single { values, .. }, Some(role)) if role & Split::TRAIN != 0 => u32::try_from(values[row]).ok(),
+        _ => None,
+    };
+    let mut here = Vec::with_capacity(parts.len());
+    for (part, (links, topology)) in parts.iter().zip(plans) {
+        let labels = (0..part.rows()).map(|row| learned(part, row)).collect();
+        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels });
+    }
+    told_bytes(&plan.inputs.told, &here, plan.inputs.classes)
 }

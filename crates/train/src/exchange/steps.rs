@@ -102,6 +102,8 @@ pub enum Step {
     TrainerSent = 49,
     /// By how much class scores miss labels of training nodes, summed over workers. 50 and 51 are labels that are told.
     Errors = 52,
+    /// The rows of each owner that a worker needs, where the owner does not know them.
+    Lists = 53,
 }
 
 impl Step {
@@ -116,9 +118,8 @@ impl Step {
     fn about(self) -> (Content, FramePurpose) {
         use FramePurpose::{Evaluation, StartUp, Training};
         match self {
-            Step::Questions | Step::Answers | Step::TrainingQuestions | Step::TrainingAnswers => {
-                (Content::Ids, StartUp)
-            }
+            Step::Questions | Step::Answers | Step::Lists => (Content::Ids, StartUp),
+            Step::TrainingQuestions | Step::TrainingAnswers => (Content::Ids, StartUp),
             Step::JudgedQuestions | Step::JudgedAnswers => (Content::Ids, Evaluation),
             Step::PairQuestions | Step::PairAnswers => (Content::Ids, Training),
             Step::EdgeQuestions | Step::EdgeAnswers => (Content::Pairs, Training),
@@ -155,6 +156,7 @@ pub fn missing_at_start(tag: Tag) -> &'static str {
         step if step == Step::Digests as u16 => "it may still be reading or cutting its data",
         step if step == Step::Identities as u16 => "it has not said yet what it runs",
         step if step == Step::Questions as u16 => "it has not said yet which nodes it needs",
+        step if step == Step::Lists as u16 => "it has not said yet which rows it needs",
         step if step == Step::Answers as u16 => "it has not answered yet which nodes it has",
         step if step == Step::ClassCounts as u16 => "it has not counted its classes yet",
         step if step == Step::SplitRows as u16 => "it has not counted its rows yet",

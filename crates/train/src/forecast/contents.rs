@@ -12,6 +12,10 @@ use crate::schedule::Stage;
 pub enum What {
     /// The ids of foreign nodes that a worker's edges come from.
     Questions,
+    /// Digests of the ids of a peer's nodes that a worker's edges come from, and of those that the peer may need.
+    Digests,
+    /// Which of a peer's nodes a worker's edges come from, where the peer cannot know it, or training alone sees fewer.
+    Lists,
     /// Which of the ids that were asked for a worker has.
     Answers,
     /// The ids of foreign nodes at the ends of pairs, and which of them a worker has.
@@ -156,6 +160,10 @@ impl Item {
         let sample = if is_drawn { "in each round another sample of " } else { "" };
         match what {
             What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
+            What::Digests => {
+                format!("a digest of the ids of the {nodes} of the other's nodes that its edges come from")
+            }
+            What::Lists => format!("which of the other's nodes its edges come from: {nodes}"),
             What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
             What::Ends { evaluates } => format!("{}{ENDS}: {nodes}", purpose(evaluates)),
             What::Pairs { evaluates } => format!("{}{PAIRS}", purpose(evaluates)),
@@ -199,6 +207,8 @@ impl What {
     pub fn name(self) -> String {
         let name = match self {
             What::Questions => "ids asked",
+            What::Digests => "digests of ids",
+            What::Lists => "rows needed",
             What::Answers => "ids answered",
             What::Ends { .. } => "ids of ends",
             What::Pairs { .. } => "pairs",
@@ -223,7 +233,7 @@ impl What {
     /// What its frames hold.
     pub fn content(self) -> Content {
         match self {
-            What::Questions | What::Answers | What::Ends { .. } => Content::Ids,
+            What::Questions | What::Digests | What::Lists | What::Answers | What::Ends { .. } => Content::Ids,
             What::Pairs { .. } => Content::Pairs,
             What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
@@ -244,7 +254,8 @@ impl What {
     /// What it is for.
     pub fn purpose(self) -> FramePurpose {
         match self {
-            What::Questions | What::Answers | What::ClassCounts => FramePurpose::StartUp,
+            What::Questions | What::Digests | What::Lists | What::Answers => FramePurpose::StartUp,
+            What::ClassCounts => FramePurpose::StartUp,
             What::PartCounts => FramePurpose::Evaluation,
             what if what.evaluates() => FramePurpose::Evaluation,
             _ => FramePurpose::Training,

@@ -147,7 +147,9 @@ pub fn forecast_counted(
         return Ok(None);
     }
     let shapes = Shapes::counted(meta, plan.self_loops);
-    shapes.map(|shapes| costs(plan, &meta.global, Known { shapes, is_bound: false }, ledger)).transpose()
+    // Nobody has counted what parts tell each other.
+    let is_bound = !plan.inputs.told.is_empty();
+    shapes.map(|shapes| costs(plan, &meta.global, Known { shapes, is_bound }, ledger)).transpose()
 }
 
 /// As [`forecast`] from some parts of a folder and its meta data, as owners of single parts have them: bounds, of all

@@ -15,7 +15,7 @@ use crate::record::report::WorkerReport;
 use crate::schedule::Position;
 use crate::worker::agree::forecast_agree;
 use crate::worker::class_weights::forecast_class_weights;
-use crate::worker::discover::{forecast_answers, forecast_questions};
+use crate::worker::discover::{Said, forecast_discover};
 use crate::worker::evaluate::Evaluator;
 
 /// Enters what one worker will send from its first to its last frame; a resumed run first hands `checkpoint_bytes`
@@ -79,18 +79,24 @@ pub fn forecast_meetings(
 /// Enters what workers tell each other of their nodes and classes.
 fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
-    book.note(What::Questions, shapes.halo_rows(), |ledger| forecast_questions(shapes, ledger));
+    let needed = |peer: Rank| shapes.links[peer.index()].receive;
     let answered = |peer: Rank| shapes.links[peer.index()].send;
-    let entered = book.enter(What::Answers.into(), answered, |ledger| {
-        forecast_answers(shapes, ledger);
-        Ok(())
-    });
-    debug_assert!(entered.is_ok(), "answers have a size");
+    let mut find = |what: What, nodes: &dyn Fn(Rank) -> usize, said| {
+        let entered = book.enter(what.into(), nodes, |ledger| {
+            forecast_discover(shapes, said, ledger);
+            Ok(())
+        });
+        debug_assert!(entered.is_ok(), "what is said of ids has a size");
+    };
+    find(What::Questions, &|_| shapes.halo_rows(), Said::Ids);
+    find(What::Digests, &needed, Said::Digests);
+    find(What::Lists, &needed, Said::Lists);
+    find(What::Answers, &answered, Said::Answers);
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
-    for kind in &plan.inputs.told {
+    for (number, kind) in plan.inputs.told.iter().enumerate() {
         let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
-            kind.forecast(rank, &sent, plan.inputs.classes, ledger);
+            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.classes, ledger);
             Ok(())
         });
         debug_assert!(entered.is_ok(), "what is told has a size");

@@ -92,7 +92,7 @@ pub fn trained(
             continue;
         }
         let part = match (meets, &there) {
-            (false, _) => Part { index, ..part.induced() },
+            (false, _) => part.induced().numbered(index, 1),
             (true, Some(there)) => part.keeping(&|id| there.binary_search(&id).is_ok()),
             (true, None) => part,
         };
@@ -133,7 +133,7 @@ pub fn evaluated_by_workers(every: &[Part], parts: &[u32], edges: EvaluationEdge
     let global = every.first().map(|part| part.global.clone()).unwrap_or_default();
     let none = Part::without_nodes(0, 0, &global);
     let all = std::iter::once(none).chain(trained.iter().map(own));
-    (0..).zip(all).map(|(index, part)| Part { index, parts: parts.len() as u32 + 1, ..part }).collect()
+    (0..).zip(all).map(|(index, part)| part.numbered(index, parts.len() as u32 + 1)).collect()
 }
 
 /// The shapes of these workers, which evaluate means together.
@@ -163,7 +163,7 @@ pub fn shapes_of_evaluators(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> 
 pub fn shapes_among(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
     let count = parts.len() as u32;
     // Edges that are held out pass no messages.
-    let seen = |(index, part): (u32, &Part)| Ok(plan.take_links(Part { index, parts: count, ..part.clone() })?.0);
+    let seen = |(index, part): (u32, &Part)| Ok(plan.take_links(part.clone().numbered(index, count))?.0);
     let among = (0..count).zip(parts).map(seen).collect::<Result<Vec<Part>>>()?;
     Shapes::of_all(&among, plan)
 }

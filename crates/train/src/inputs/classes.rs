@@ -7,7 +7,6 @@ use laconic_graph::plan::Link;
 use laconic_nn::Matrix;
 use laconic_wire::{Ledger, Rank, Tag, Transport, WireError, collectives};
 
-use super::labels::{pack, unpack};
 use crate::error::Result;
 
 /// Bytes of a node's root.
@@ -78,4 +77,48 @@ pub fn tell(
 pub fn forecast(rank: Rank, tag: Tag, sent: &[usize], classes: usize, ledger: &mut Ledger) {
     let lens: Vec<usize> = sent.iter().map(|&rows| payload(rows, classes)).collect();
     collectives::forecast_all_to_all(ledger, tag, rank, &lens);
+}
+
+/// Numbers of so many bits each, the first in the lowest bits of the first byte.
+fn pack(codes: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<u8> {
+    let mut bytes = vec![0; (codes.len() * width).div_ceil(8)];
+    for (place, code) in codes.enumerate() {
+        for bit in (0..width).filter(|bit| code >> bit & 1 == 1) {
+            bytes[(place * width + bit) / 8] |= 1 << ((place * width + bit) % 8);
+        }
+    }
+    bytes
+}
+
+/// The same back; `None` where bits behind the last number are not 0. There are enough bytes.
+fn unpack(bytes: &[u8], width: usize, count: usize) -> Option<Vec<usize>> {
+    let bit = |at: usize| usize::from(bytes[at / 8] >> (at % 8) & 1);
+    let code = |place: usize| (0..width).map(|of| bit(place * width + of) << of).sum();
+    (count * width..bytes.len() * 8).all(|at| bit(at) == 0).then(|| (0..count).map(code).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back_from_as_few_bytes_as_they_fill(
+            classes in 1usize..200, seeds in proptest::collection::vec(any::<usize>(), 0..50),
+        ) {
+            let codes: Vec<usize> = seeds.iter().map(|seed| seed % (classes + 1)).collect();
+            let width = bits(classes);
+            prop_assert!(classes < 1 << width && classes + 1 > 1 << (width - 1));
+            let mut bytes = pack(codes.iter().copied(), width);
+            prop_assert_eq!(bytes.len(), (codes.len() * width).div_ceil(8));
+            prop_assert_eq!(unpack(&bytes, width, codes.len()), Some(codes.clone()));
+            let spare = bytes.len() * 8 - codes.len() * width;
+            if let (Some(last), true) = (bytes.last_mut(), spare > 0) {
+                *last |= 0x80;
+                prop_assert_eq!(unpack(&bytes, width, codes.len()), None);
+            }
+        }
+    }
 }

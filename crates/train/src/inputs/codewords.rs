@@ -10,7 +10,7 @@
 
 use laconic_nn::Matrix;
 use laconic_wire::Content;
-use laconic_wire::codec::words_of;
+use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
 
 use super::labels::{Counts, EPSILON, as_column_values};
 use super::{Heard, InputKind, Telling};
@@ -22,20 +22,24 @@ pub(super) const KIND: InputKind = InputKind {
     from: &["labels"],
     loses: true,
     columns: |classes| classes,
-    payload,
+    most,
     tell,
 };
 
 /// Codewords of a book: as many as a byte can name.
 const WORDS: usize = 256;
 
-/// Bytes of a word in the book: the root of each share in 255ths, and what they count for together.
-fn word_bytes(classes: usize) -> usize {
-    classes + size_of::<f32>()
-}
+/// Values of a share in the book: its root in 255ths.
+const ROOTS: usize = 256;
 
-fn payload(rows: usize, classes: usize) -> usize {
-    rows.min(WORDS) * word_bytes(classes) + rows
+/// Bytes of what a word counts for, and of the length of what follows.
+const NUMBER: usize = 4;
+
+/// A message: what each word counts for, the length of the shares, all shares, and the word of each row; these two by
+/// how often each number occurs.
+fn most(rows: usize, classes: usize) -> usize {
+    let words = rows.min(WORDS);
+    (words + 1) * NUMBER + most_symbol_bytes(words * classes, ROOTS) + most_symbol_bytes(rows, words)
 }
 
 /// Shares of classes, and the sum of weights that they are shares of.
@@ -55,7 +59,7 @@ impl Shares {
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let classes = telling.classes;
     let (neighbours, links) = (telling.neighbours, telling.links);
-    let came = telling.exchange(payload, |peer, rows| {
+    let came = telling.exchange(most, |peer, rows| {
         let theirs = &links.links[peer].receive;
         let is_theirs = |source| neighbours.halo(source).is_some_and(|row| theirs.contains(&(row as u32)));
         let counts = Counts::of(neighbours, heard, classes, |source| !is_theirs(source));
@@ -67,7 +71,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     for peer in rank.others(came.len()) {
         let start = links.links[peer.index()].receive.start as usize;
         if let Err(what) = decode(&came[peer.index()], start, &mut of_halo, links.links[peer.index()].receive.len()) {
-            return Err(telling.malformed(peer, what));
+            return Err(telling.malformed(peer, &what));
         }
     }
     let counts = Counts::of(neighbours, heard, classes, |_| true);
@@ -92,38 +96,39 @@ fn coded(counts: &Counts, rows: &[u32], classes: usize) -> Vec<u8> {
         masses[word] += mass;
         sizes[word] += 1.0;
     }
-    let mut bytes = Vec::with_capacity(payload(rows.len(), classes));
-    for word in 0..count {
-        let size = sizes[word].max(1.0);
-        let shares = sums[word * classes..][..classes].iter();
-        bytes.extend(shares.map(|sum| ((sum / size).sqrt() * 255.0).round() as u8));
-        // Nobody reads a word that no row has.
-        bytes.extend((masses[word] / size).max(EPSILON).to_le_bytes());
-    }
-    bytes.extend(words.iter().map(|&word| word as u8));
+    // Nobody reads a word that no row has.
+    let size = |word: usize| sizes[word].max(1.0);
+    let counts_for = |word: usize| (masses[word] / size(word)).max(EPSILON).to_le_bytes();
+    let root = |(at, sum): (usize, &f32)| ((sum / size(at / classes)).sqrt() * 255.0).round() as u8;
+    let shares: Vec<u32> = sums.iter().enumerate().map(|sum| root(sum).into()).collect();
+    let shares = encode_symbols(&shares, ROOTS);
+    let words: Vec<u32> = words.iter().map(|&word| word as u32).collect();
+    let mut bytes: Vec<u8> = (0..count).flat_map(counts_for).collect();
+    bytes.extend((shares.len() as u32).to_le_bytes());
+    bytes.extend(shares);
+    bytes.extend(encode_symbols(&words, count));
     bytes
 }
 
-/// Enters what came of so many halo rows from `start` on; the length has been looked at.
-fn decode(bytes: &[u8], start: usize, into: &mut Shares, rows: usize) -> std::result::Result<(), &'static str> {
+/// Enters what came of so many halo rows from `start` on.
+fn decode(bytes: &[u8], start: usize, into: &mut Shares, rows: usize) -> std::result::Result<(), String> {
     let (classes, count) = (into.classes, rows.min(WORDS));
-    let (book, words) = bytes.split_at(count * word_bytes(classes));
-    let mut masses = Vec::with_capacity(count);
-    for word in book.chunks(word_bytes(classes)) {
-        let mass = word[classes..].try_into().map(f32::from_le_bytes).unwrap_or(f32::NAN);
-        if !(EPSILON..=f32::MAX).contains(&mass) {
-            return Err("expected what a codeword counts for, found less than nothing does");
-        }
-        masses.push(mass);
+    let cut = || "expected a book of codewords, found less".to_owned();
+    let (masses, rest) = bytes.split_at_checked(count * NUMBER).ok_or_else(cut)?;
+    let (len, rest) = rest.split_first_chunk::<NUMBER>().ok_or_else(cut)?;
+    let (shares, words) = rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or_else(cut)?;
+    let masses: Vec<f32> = masses.as_chunks().0.iter().map(|&mass| f32::from_le_bytes(mass)).collect();
+    if masses.iter().any(|mass| !(EPSILON..=f32::MAX).contains(mass)) {
+        return Err("expected what a codeword counts for, found less than nothing does".to_owned());
     }
-    for (row, &word) in words.iter().enumerate() {
-        let word = usize::from(word);
-        let Some(&mass) = masses.get(word) else { return Err("expected a codeword of the book, found one beyond it") };
-        let shares = &book[word * word_bytes(classes)..][..classes];
-        let row = start + row;
-        into.masses[row] = mass;
+    let shares = decode_symbols(shares, count * classes, ROOTS).map_err(|error| format!("a book: {error}"))?;
+    let words = decode_symbols(words, rows, count).map_err(|error| format!("codewords of the book: {error}"))?;
+    for (row, word) in words.into_iter().enumerate() {
+        let (row, word) = (start + row, word as usize);
+        into.masses[row] = masses[word];
         let entry = into.shares[row * classes..][..classes].iter_mut();
-        entry.zip(shares).for_each(|(share, &root)| *share = (f32::from(root) / 255.0).powi(2));
+        let shares = &shares[word * classes..][..classes];
+        entry.zip(shares).for_each(|(share, &root)| *share = (root as f32 / 255.0).powi(2));
     }
     Ok(())
 }

@@ -9,10 +9,11 @@
 //! training labels, a little, and has to learn not to trust them. An `mlp` does not.
 //!
 //! What crosses for each boundary node is one number: its class, or that it does not train, and how much it counts for;
-//! packed, ⌈log₂(6 · (classes + 1))⌉ bits.
+//! by how often each of them occurs, at most ⌈log₂(6 · (classes + 1))⌉ bits.
 
 use laconic_nn::Matrix;
 use laconic_wire::Content;
+use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes};
 
 use super::neighbours::Neighbours;
 use super::{Heard, InputKind, Telling};
@@ -24,7 +25,7 @@ pub(super) const KIND: InputKind = InputKind {
     from: &[],
     loses: false,
     columns: |classes| classes,
-    payload: |rows, classes| (rows * bits(classes)).div_ceil(8),
+    most: |rows, classes| most_symbol_bytes(rows, codes(classes)),
     tell,
 };
 
@@ -52,20 +53,21 @@ pub(super) struct Said {
     pub weight: u32,
 }
 
-/// Bits of what is told of a node.
-fn bits(classes: usize) -> usize {
-    let values = (classes + 1) * WEIGHTS.len();
-    (usize::BITS - (values - 1).leading_zeros()) as usize
+/// How many different things may be told of a node.
+fn codes(classes: usize) -> usize {
+    (classes + 1) * WEIGHTS.len()
 }
 
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
-    let width = bits(classes);
     let neighbours = telling.neighbours;
     let powers = powers(neighbours);
     let code = |row: usize| telling.labels[row].map_or(classes, |class| class as usize) * ways + powers[row];
     let coded: Vec<usize> = (0..powers.len()).map(code).collect();
-    let came = telling.exchange(KIND.payload, |_, rows| pack(rows.iter().map(|&row| coded[row as usize]), width))?;
+    let came = telling.exchange(KIND.most, |_, rows| {
+        let of_peer: Vec<u32> = rows.iter().map(|&row| coded[row as usize] as u32).collect();
+        encode_symbols(&of_peer, codes(classes))
+    })?;
     let said = |code: usize| {
         let class = code / ways;
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
@@ -75,12 +77,10 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let rank = telling.transport.rank();
     for peer in rank.others(came.len()) {
         let range = telling.links.links[peer.index()].receive.clone();
-        let codes = unpack(&came[peer.index()], width, range.len());
-        let Some(codes) = codes.filter(|codes| codes.iter().all(|&code| code < (classes + 1) * ways)) else {
-            return Err(telling.malformed(peer, "expected classes of nodes, found a number beyond them"));
-        };
+        let said_of = decode_symbols(&came[peer.index()], range.len(), codes(classes));
+        let said_of = said_of.map_err(|error| telling.malformed(peer, &format!("classes of nodes: {error}")))?;
         let heard = &mut heard.said[neighbours.rows() + range.start as usize..][..range.len()];
-        heard.iter_mut().zip(codes).for_each(|(heard, code)| *heard = said(code));
+        heard.iter_mut().zip(said_of).for_each(|(heard, code)| *heard = said(code as usize));
     }
     let mut counts = Counts::of(neighbours, heard, classes, |_| true);
     for row in 0..neighbours.rows() {
@@ -133,50 +133,5 @@ impl Counts {
     /// What all classes count for together. Sums of whole numbers are exact in any order.
     pub fn mass(&self, row: usize) -> f32 {
         self.row(row).iter().sum()
-    }
-}
-
-/// Numbers of so many bits each, the first in the lowest bits of the first byte.
-pub(super) fn pack(codes: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<u8> {
-    let mut bytes = vec![0; (codes.len() * width).div_ceil(8)];
-    for (place, code) in codes.enumerate() {
-        for bit in (0..width).filter(|bit| code >> bit & 1 == 1) {
-            bytes[(place * width + bit) / 8] |= 1 << ((place * width + bit) % 8);
-        }
-    }
-    bytes
-}
-
-/// The same back; `None` where bits behind the last number are not 0. There are enough bytes.
-pub(super) fn unpack(bytes: &[u8], width: usize, count: usize) -> Option<Vec<usize>> {
-    let bit = |at: usize| usize::from(bytes[at / 8] >> (at % 8) & 1);
-    let code = |place: usize| (0..width).map(|of| bit(place * width + of) << of).sum();
-    (count * width..bytes.len() * 8).all(|at| bit(at) == 0).then(|| (0..count).map(code).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn numbers_come_back_from_as_few_bytes_as_they_fill(
-            classes in 1usize..200, seeds in proptest::collection::vec(any::<usize>(), 0..50),
-        ) {
-            let codes: Vec<usize> = seeds.iter().map(|seed| seed % ((classes + 1) * WEIGHTS.len())).collect();
-            let width = bits(classes);
-            let values = (classes + 1) * WEIGHTS.len();
-            prop_assert!(values <= 1 << width && values > 1 << (width - 1));
-            let mut bytes = pack(codes.iter().copied(), width);
-            prop_assert_eq!(bytes.len(), (KIND.payload)(codes.len(), classes));
-            prop_assert_eq!(unpack(&bytes, width, codes.len()), Some(codes.clone()));
-            let spare = bytes.len() * 8 - codes.len() * width;
-            if let (Some(last), true) = (bytes.last_mut(), spare > 0) {
-                *last |= 0x80;
-                prop_assert_eq!(unpack(&bytes, width, codes.len()), None);
-            }
-        }
     }
 }

@@ -12,9 +12,12 @@ mod neighbours;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use laconic_graph::plan::HaloPlan;
 use laconic_nn::Matrix;
 use laconic_nn::registry::{Kind, Registry};
+use laconic_wire::transport::threads::threads;
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use crate::error::Result;
@@ -40,8 +43,8 @@ pub struct InputKind {
     pub loses: bool,
     /// How many columns it has for so many classes.
     pub columns: fn(usize) -> usize,
-    /// Bytes that a peer gets which needs so many rows, of so many classes.
-    pub payload: fn(usize, usize) -> usize,
+    /// The most bytes that a peer gets which needs so many rows, of so many classes. What often occurs takes fewer.
+    pub most: fn(usize, usize) -> usize,
     /// Tells peers, hears them, and makes the columns of own rows; rows × columns.
     pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Matrix>,
 }
@@ -76,6 +79,8 @@ pub struct Telling<'a> {
     pub labels: &'a [Option<u32>],
     /// The number of classes.
     pub classes: usize,
+    /// Bytes that each peer has been sent.
+    pub sent: Vec<usize>,
 }
 
 /// What has been told so far, for inputs that are made from others.
@@ -87,13 +92,13 @@ pub struct Heard {
 
 impl Telling<'_> {
     /// Sends each peer what `of` makes for it from the own rows that it gets, and returns what peers have sent, in
-    /// rank order: each as long as `payload` says for the rows that come from it.
+    /// rank order: none longer than `most` says for the rows that come from it.
     ///
     /// # Errors
-    /// If a peer does not answer, or its message has another length.
+    /// If a peer does not answer, or its message is longer.
     fn exchange(
         &mut self,
-        payload: fn(usize, usize) -> usize,
+        most: fn(usize, usize) -> usize,
         mut of: impl FnMut(usize, &[u32]) -> Vec<u8>,
     ) -> Result<Vec<Vec<u8>>> {
         let (rank, links) = (self.transport.rank(), &self.links.links);
@@ -101,15 +106,15 @@ impl Telling<'_> {
             true => Vec::new(),
             false => of(peer, &link.send),
         });
-        let outgoing = outgoing.collect();
+        let outgoing: Vec<Vec<u8>> = outgoing.collect();
+        self.sent = outgoing.iter().map(Vec::len).collect();
         let came = collectives::all_to_all(self.transport, self.tag, outgoing)?;
         for peer in rank.others(came.len()) {
             let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
-            let expected = payload(rows, self.classes);
-            if found != expected {
-                return Err(
-                    self.malformed(peer, &format!("expected {expected} bytes about {rows} nodes, found {found}"))
-                );
+            let most = most(rows, self.classes);
+            if found > most {
+                let what = format!("expected at most {most} bytes about {rows} nodes, found {found}");
+                return Err(self.malformed(peer, &what));
             }
         }
         Ok(came)
@@ -128,9 +133,56 @@ impl InputKind {
         Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP }
     }
 
-    /// Enters what a worker tells which sends each peer so many rows.
-    pub fn forecast(&self, rank: Rank, sent: &[usize], classes: usize, ledger: &mut Ledger) {
-        let lens: Vec<usize> = sent.iter().map(|&rows| (self.payload)(rows, classes)).collect();
+    /// Enters what a worker tells that sends each peer so many rows: in so many bytes where they are known, or the
+    /// most.
+    pub fn forecast(
+        &self,
+        rank: Rank,
+        (sent, known): (&[usize], Option<&Vec<usize>>),
+        classes: usize,
+        ledger: &mut Ledger,
+    ) {
+        let most = || sent.iter().map(|&rows| (self.most)(rows, classes)).collect();
+        let lens: Vec<usize> = known.cloned().unwrap_or_else(most);
         collectives::forecast_all_to_all(ledger, self.tag(), rank, &lens);
     }
 }
+
+/// One of several parts that are all here, and what a worker knows of it when it tells.
+pub struct Here<'a> {
+    /// Who needs which own rows, and where theirs are.
+    pub links: &'a HaloPlan,
+    /// Who has edges from whom.
+    pub neighbours: Neighbours,
+    /// The class of each own row that is learned from.
+    pub labels: Vec<Option<u32>>,
+}
+
+/// Bytes that each of these parts tells each peer of each input: part, input, peer. Nobody knows how often something
+/// occurs who has not counted it, so this is found by telling.
+///
+/// # Errors
+/// If parts contradict each other.
+pub fn told_bytes(kinds: &[&InputKind], parts: &[Here<'_>], classes: usize) -> Result<Vec<Vec<Vec<usize>>>> {
+    let one = |(mut end, part): (_, &Here<'_>)| {
+        let mut heard = Heard::default();
+        let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
+            let Here { links, neighbours, labels } = part;
+            let transport: &mut dyn Transport = &mut end;
+            let tag = kind.tag();
+            let mut telling = Telling { transport, tag, links, neighbours, labels, classes, sent: Vec::new() };
+            (kind.tell)(&mut telling, &mut heard)?;
+            Ok(telling.sent)
+        };
+        kinds.iter().map(tell).collect::<Result<Vec<_>>>()
+    };
+    let (one, ends) = (&one, threads(parts.len(), DEADLINE));
+    std::thread::scope(|scope| {
+        let works: Vec<_> = ends.into_iter().zip(parts).map(|work| scope.spawn(move || one(work))).collect();
+        let failed = || WireError::malformed("a part could not be told of the others").into();
+        works.into_iter().map(|work| work.join().unwrap_or_else(|_| Err(failed()))).collect()
+    })
+}
+
+/// How long a part that is here waits for another one that is.
+const DEADLINE: Duration = Duration::from_secs(3600);

@@ -1,5 +1,6 @@
 //! Neighbours as inputs see them: each once, and no node its own.
 
+use laconic_graph::plan::Topology;
 use laconic_nn::Block;
 
 /// For each own row the rows that it has edges from, ascending: own rows have their numbers, and halo rows follow
@@ -13,16 +14,23 @@ pub struct Neighbours {
 impl Neighbours {
     /// Those along the edges of both blocks, own → own and halo → own.
     pub fn of(own: &Block, halo: &Block) -> Neighbours {
-        let rows = own.destinations();
-        let (own, halo) = (own.forward(), halo.forward());
-        let mut found =
-            Neighbours { offsets: vec![0], sources: Vec::with_capacity(own.columns.len() + halo.columns.len()) };
+        let (rows, own, halo) = (own.destinations(), own.forward(), halo.forward());
+        let of_own = |row: usize| &own.columns[own.offsets[row]..own.offsets[row + 1]];
+        Neighbours::of_rows(rows, of_own, |row| &halo.columns[halo.offsets[row]..halo.offsets[row + 1]])
+    }
+
+    /// The same along the edges of a part's graph.
+    pub fn of_topology(topology: &Topology) -> Neighbours {
+        let rows = topology.own.rows();
+        Neighbours::of_rows(rows, |row| topology.own.in_neighbours(row), |row| topology.halo.in_neighbours(row))
+    }
+
+    fn of_rows<'a>(rows: usize, own: impl Fn(usize) -> &'a [u32], halo: impl Fn(usize) -> &'a [u32]) -> Neighbours {
+        let mut found = Neighbours { offsets: vec![0], sources: Vec::new() };
         let mut row_of = Vec::new();
         for row in 0..rows {
-            let own = own.columns[own.offsets[row]..own.offsets[row + 1]].iter().copied();
-            let halo = halo.columns[halo.offsets[row]..halo.offsets[row + 1]].iter();
-            row_of.extend(own.filter(|&source| source as usize != row));
-            row_of.extend(halo.map(|&source| rows as u32 + source));
+            row_of.extend(own(row).iter().copied().filter(|&source| source as usize != row));
+            row_of.extend(halo(row).iter().map(|&source| rows as u32 + source));
             row_of.sort_unstable();
             row_of.dedup();
             found.sources.append(&mut row_of);

@@ -10,6 +10,7 @@ use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{HaloPlan, Topology, plan_all};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_nn::Block;
+use laconic_wire::codec::encode_symbols;
 use laconic_wire::transport::threads::threads;
 
 use super::labels::{EPSILON, WEIGHTS};
@@ -92,6 +93,7 @@ fn tried(
             neighbours: &neighbours,
             labels: &labels,
             classes: CLASSES,
+            sent: Vec::new(),
         };
         (kind.tell)(&mut telling, &mut heard)
     };
@@ -203,7 +205,7 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
     std::thread::scope(|scope| {
         let (part, plan) = (&parts[0], &plans[0]);
         let works = scope.spawn(|| tried(first, part, plan, &labels));
-        let sound = vec![0; (INPUTS[0].payload)(rows, CLASSES)];
+        let sound = encode_symbols(&vec![0; rows], (CLASSES + 1) * WEIGHTS.len());
         let told = [(&INPUTS[0], labels_of_peer.unwrap_or(sound)), (&INPUTS[1], words_of_peer(rows))];
         for (kind, bytes) in told {
             // Worker 0 may have left before it hears the second.
@@ -218,12 +220,13 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
 
 #[test]
 fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
-    let book = |words: usize, mass: f32| {
-        let word: Vec<u8> = [vec![255, 0, 0, 0, 0], mass.to_le_bytes().to_vec()].concat();
-        word.repeat(words)
+    let book = |words: usize, mass: f32, codes: Vec<u8>| {
+        let shares = encode_symbols(&[255, 0, 0, 0, 0].repeat(words), 256);
+        let len = (shares.len() as u32).to_le_bytes();
+        [&mass.to_le_bytes().repeat(words), &len[..], &shares, &codes].concat()
     };
     let nothing = |_: usize| Vec::new();
-    let len = |rows: usize| (INPUTS[0].payload)(rows, CLASSES);
+    let len = |rows: usize| (INPUTS[0].most)(rows, CLASSES);
     let rows = std::cell::Cell::new(0);
     answer_to(None, &|found| {
         rows.set(found);
@@ -231,15 +234,22 @@ fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
     });
     let rows = rows.get();
     assert!(rows > 8 && rows <= 256, "each row has a word: {rows}");
-    for (labels, words) in [(vec![0; len(rows) + 1], "expected"), (vec![0xff; len(rows)], "beyond them")] {
+    for (labels, words) in [
+        (vec![0; len(rows) + 1], "expected at most"),
+        (vec![0xff; len(rows)], "classes of nodes"),
+        (Vec::new(), "classes of nodes"),
+    ] {
         let said = answer_to(Some(labels), &nothing);
         assert!(said.contains("rank 1") && said.contains(words), "{said}");
     }
     for (bytes, words) in [
-        (vec![0; 3], "found 3"),
-        ([book(rows, 10.0), vec![rows as u8; rows]].concat(), "codeword of the book"),
-        ([book(rows, 0.0), vec![0; rows]].concat(), "less than nothing"),
-        ([book(rows, f32::NAN), vec![0; rows]].concat(), "less than nothing"),
+        (vec![0; 3], "found less"),
+        (vec![0xff; 5 * rows], "found less"),
+        (book(rows, 10.0, encode_symbols(&vec![rows as u32; rows], rows + 1)), "codewords of the book"),
+        (book(rows, 10.0, Vec::new()), "codewords of the book"),
+        (book(rows - 1, 10.0, encode_symbols(&vec![0; rows], rows)), "found less"),
+        (book(rows, 0.0, encode_symbols(&vec![0; rows], rows)), "less than nothing"),
+        (book(rows, f32::NAN, encode_symbols(&vec![0; rows], rows)), "less than nothing"),
     ] {
         let said = answer_to(None, &|_| bytes.clone());
         assert!(said.contains("rank 1") && said.contains(words), "{said}");

@@ -123,6 +123,7 @@ mod tests {
             parts: 2,
             nodes: (0..5).map(|node| 2 * node + u64::from(index)).collect(),
             edges: laconic_graph::edges::Edges::new(vec![0; 6], Vec::new()),
+            owners: None,
             left_out: Vec::new(),
             negatives: None,
             features: Features::None,

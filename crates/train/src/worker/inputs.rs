@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::inputs::{Heard, Neighbours, Telling};
 use crate::plan::Plan;
 
-/// The rows that the first layer reads, from own features and what is told of this worker's rows.
+/// The rows that the first layer reads, from own features and what is told of this worker's rows; and how many bytes
+/// each peer was told of each input.
 ///
 /// # Errors
 /// If another worker does not answer, or tells what cannot be.
@@ -19,19 +20,21 @@ pub(super) fn rows(
     transport: &mut dyn Transport,
     (links, local): (&HaloPlan, &Local),
     features: Operand,
-) -> Result<Operand> {
+) -> Result<(Operand, Vec<Vec<usize>>)> {
     if plan.inputs.told.is_empty() && plan.inputs.features {
-        return Ok(features);
+        return Ok((features, Vec::new()));
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();
     let (neighbours, classes) = (Neighbours::of(&local.own, &local.halo), plan.inputs.classes);
-    let (mut heard, mut told) = (Heard::default(), Vec::new());
+    let (mut heard, mut told, mut sent) = (Heard::default(), Vec::new(), Vec::new());
     for kind in &plan.inputs.told {
-        let (tag, labels, neighbours) = (kind.tag(), &labels, &neighbours);
-        told.push((kind.tell)(&mut Telling { transport, tag, links, neighbours, labels, classes }, &mut heard)?);
+        let (tag, labels, neighbours, nothing) = (kind.tag(), &labels, &neighbours, Vec::new());
+        let mut telling = Telling { transport, tag, links, neighbours, labels, classes, sent: nothing };
+        told.push((kind.tell)(&mut telling, &mut heard)?);
+        sent.push(telling.sent);
     }
     let features = if plan.inputs.features { features } else { Operand::Dense(Matrix::zeros(local.ids.len(), 0)) };
-    Ok(beside(features, &told))
+    Ok((beside(features, &told), sent))
 }
 
 /// The class of an own row that is learned from.

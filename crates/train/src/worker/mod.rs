@@ -161,7 +161,7 @@ fn seen_by_training(
 ) -> Result<Option<(HaloPlan, Topology)>> {
     let mut seen = None;
     if plan.inductive {
-        let (links, topology, training) = discover_training(transport, part, plan.self_loops)?;
+        let (links, topology, training) = discover_training(transport, part, whole, plan.self_loops)?;
         shapes.training = Some(training);
         seen = Some((links, topology));
     }
@@ -260,7 +260,8 @@ impl Worker {
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let x = lent.into_iter().fold(x, Operand::placed);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
-        let x = inputs::rows(&plan, &mut transport, (&links, &local), x)?;
+        let (x, told) = inputs::rows(&plan, &mut transport, (&links, &local), x)?;
+        shapes.told = told;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
         let sets = sets.map(|sets| if own_pairs { own_alone(sets, local.ascending_ids()) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);

@@ -266,7 +266,7 @@ fn a_dropped_part_is_never_seen_and_the_mean_is_of_the_others() {
         let kept = parts.iter().filter(|part| part.index != 1).enumerate();
         let without = kept.map(|(index, part)| {
             let part = part.clone().keeping(&|id| !gone(id));
-            Part { index: index as u32, parts: 2, ..part }
+            part.numbered(index as u32, 2)
         });
         let others = run_on(&simulated(&[halo]), without.collect());
         assert_eq!(last(&dropped), last(&others), "{halo}");

@@ -134,7 +134,7 @@ fn a_worker_that_starts_late_is_waited_for_by_a_deadline_of_its_own() {
 
 /// The parts as a worker has them: only its own is whole.
 fn alone(part: Part, rank: usize) -> Vec<Part> {
-    let others = (0..rank).map(|index| Part { index: index as u32, ..part.clone() });
+    let others = (0..rank).map(|index| part.clone().numbered(index as u32, part.parts));
     others.chain([part.clone()]).collect()
 }
 

@@ -53,6 +53,7 @@ fn cut_down(part: Part, dataset: &Dataset) -> Part {
             values: kept.iter().flat_map(|&row| values[row * columns..][..*columns].to_vec()).collect(),
         },
         labels: Labels::Single { classes: *classes, values: kept.iter().map(|&row| labels[row]).collect() },
+        owners: None,
         roles: kept.iter().map(|&row| part.roles[row]).collect(),
         ..part.clone()
     };

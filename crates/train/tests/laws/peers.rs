@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use laconic_graph::dataset::Dataset;
+use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::error::Result;
@@ -58,12 +59,22 @@ fn run_changed(config: &Config, dataset: &Dataset, out: Option<&Path>, change: C
 
 /// The same, each with a configuration of its own.
 fn run_each(configs: [&Config; 3], dataset: &Dataset, out: Option<&Path>, change: Change) -> Vec<Result<Outcome>> {
+    run_parts(configs, |rank| parts(configs[rank], dataset, 3), out, change)
+}
+
+/// The same, each with parts of its own, of which it takes one.
+fn run_parts(
+    configs: [&Config; 3],
+    parts: impl Fn(usize) -> Vec<Part>,
+    out: Option<&Path>,
+    change: Change,
+) -> Vec<Result<Outcome>> {
     std::thread::scope(|scope| {
         let one = |(rank, end): (usize, _)| {
             let inner: Box<dyn Transport> = Box::new(end);
             let end = if rank == 1 { Box::new(Changed { inner, change }) } else { inner };
             let config = configs[rank];
-            let source = Source::of(parts(config, dataset, 3));
+            let source = Source::of(parts(rank));
             let options = out.map(into_folder).unwrap_or_default();
             scope.spawn(move || run_worker(config, end, source, options))
         };
@@ -79,7 +90,6 @@ fn is_step(frame: &Frame, step: u16) -> bool {
 
 #[test]
 fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
-    let (config, dataset) = (config(&["train.epochs=1"]), graph(60, 3));
     let digests: Change = |frame| {
         if is_step(frame, 9) {
             frame.payload_mut().truncate(HEADER_BYTES + 63);
@@ -110,19 +120,94 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
         }
         Ok(())
     };
-    for (change, words) in [
-        (digests, "digests of another size came"),
-        (questions, "ids of another form"),
-        (answers, "ids of another form"),
-        (beyond, "a place beyond the "),
-        (report, "a report of another shape came"),
-    ] {
-        let error = run_changed(&config, &dataset, None, change).swap_remove(0).err().expect(words);
+    assert_refused(&[
+        (digests, true, "digests of another size came"),
+        (questions, false, "ids of another form"),
+        (answers, false, "ids of another form"),
+        (beyond, false, "a place beyond the "),
+        (report, true, "a report of another shape came"),
+    ]);
+}
+
+/// Worker 0 refuses what is so changed of worker 1, whose part knows owners or does not, in these words.
+fn assert_refused(changes: &[(Change, bool, &str)]) {
+    let (config, dataset) = (config(&["train.epochs=1"]), graph(60, 3));
+    for &(change, tells, words) in changes {
+        let of_worker = |_| if tells { parts(&config, &dataset, 3) } else { untold(&config, &dataset) };
+        let error = run_parts([&config; 3], of_worker, None, change).swap_remove(0).err().expect(words);
         let TrainError::Wire(WireError::WithPeer { peer: Rank(1), source, .. }) = &error else { panic!("{error}") };
         assert!(matches!(**source, WireError::Malformed { .. }), "{error}");
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(error.exit_code(), 4, "{error}");
     }
+}
+
+#[test]
+fn what_peers_that_know_owners_say_of_their_needs_is_checked() {
+    let questions: Change = |frame| {
+        if is_step(frame, 0) {
+            frame.payload_mut().splice(HEADER_BYTES.., [0xff; 40]);
+        }
+        Ok(())
+    };
+    let no_digests: Change = |frame| {
+        if is_step(frame, 0) {
+            frame.payload_mut().pop();
+        }
+        Ok(())
+    };
+    let other_digest: Change = |frame| {
+        if is_step(frame, 0) {
+            // What worker 1 needs; it sends a list, then, of other nodes.
+            frame.payload_mut()[HEADER_BYTES + 1] ^= 1;
+        }
+        Ok(())
+    };
+    let beyond_rows: Change = |frame| {
+        if is_step(frame, 53) {
+            frame.payload_mut().splice(HEADER_BYTES.., [0, 60]);
+        }
+        Ok(())
+    };
+    assert_refused(&[
+        (questions, true, "some parts know who owns the nodes that they need and others do not"),
+        (no_digests, true, "digests of ids of another size"),
+        (other_digest, true, "rows of other nodes than it needs"),
+        (beyond_rows, true, "a row beyond the "),
+    ]);
+}
+
+/// Parts that nobody has told who owns what they need.
+fn untold(config: &Config, dataset: &Dataset) -> Vec<Part> {
+    parts(config, dataset, 3).into_iter().map(|part| Part { owners: None, ..part }).collect()
+}
+
+#[test]
+fn parts_that_are_told_owners_and_parts_that_ask_train_the_same() {
+    let dataset = graph(600, 3);
+    for keys in [&["train.epochs=3"][..], &["train.epochs=3", "data.inductive=true"]] {
+        let config = config(keys);
+        let unchanged: Change = |_| Ok(());
+        let told = run_each([&config; 3], &dataset, None, unchanged);
+        let asked = run_parts([&config; 3], |_| untold(&config, &dataset), None, unchanged);
+        let [told, asked] =
+            [told, asked].map(|all| all.into_iter().map(|one| one.expect("it runs")).collect::<Vec<Outcome>>());
+        assert_eq!(bits(&told), bits(&asked), "{keys:?}");
+        for (told, asked) in told.iter().zip(&asked) {
+            assert_eq!((told.sent == told.predicted, asked.sent == asked.predicted), (true, true), "{keys:?}");
+            let sent = |outcome: &Outcome| outcome.sent.total().payload;
+            assert!(sent(told) < sent(asked), "{keys:?}: {} and {} bytes", sent(told), sent(asked));
+        }
+    }
+}
+
+#[test]
+fn parts_of_which_some_are_told_owners_and_some_not_are_refused() {
+    let (config, dataset) = (config(&["train.epochs=1"]), graph(60, 3));
+    let of_worker = |rank| if rank == 1 { untold(&config, &dataset) } else { parts(&config, &dataset, 3) };
+    let errors = run_parts([&config; 3], of_worker, None, |_| Ok(()));
+    let said = errors.into_iter().filter_map(|outcome| Some(outcome.err()?.to_string()));
+    assert!(said.filter(|error| error.contains("cut all of them again")).count() > 1);
 }
 
 /// Where an answer about draws names owners: it has for each node its degree, how many ids, their distances, and then

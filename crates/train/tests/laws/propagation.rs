@@ -34,10 +34,10 @@ impl Plain {
         let own = if loops { 1.0 } else { 0.0 };
         let mut edges: Vec<(usize, usize, f64)> = (0..nodes).map(|node| (node, node, own)).collect();
         let mut degrees = vec![own; nodes];
-        for target in 0..nodes {
+        for (target, degree) in degrees.iter_mut().enumerate() {
             for edge in graph.in_edges(target) {
                 let weight = graph.data.weights.as_ref().map_or(1.0, |weights| f64::from(weights[edge]));
-                degrees[target] += weight;
+                *degree += weight;
                 edges.push((graph.sources[edge] as usize, target, weight));
             }
         }

@@ -193,7 +193,8 @@ fn of_people(costs: &Costs) -> Vec<String> {
                 .to_owned(),
         ),
     }
-    if leaves(costs, "ids_asked") || leaves(costs, "ids_of_ends") || leaves(costs, "draws") {
+    let of_ids = ["ids_asked", "digests_of_ids", "rows_needed", "ids_of_ends", "draws"];
+    if of_ids.iter().any(|what| leaves(costs, what)) {
         said.push(
             "Ids that cross are numbers of nodes in the data that were cut (rows of a node table), not what a column \
              of ids holds. Who has those data knows whose they are; and to ask for a node is to say that one has an \

@@ -69,7 +69,7 @@ impl LoneWorker {
         let meets = exchange.is_some();
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
         let transport = Metered::new(exchange.unwrap_or_else(alone)).behind(setup.config.policy.door()?);
-        let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
+        let part = part.numbered(transport.rank().0, transport.size() as u32);
         let mut worker = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
         Ok(LoneWorker { worker, meeting })

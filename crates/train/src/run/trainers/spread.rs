@@ -111,7 +111,7 @@ impl Own {
             Some(EvaluationEdges::Local) if rank != Rank(0) => self.part.clone().induced(),
             _ => self.part.clone(),
         };
-        Part { index: rank.0, parts: size as u32, ..part }
+        part.numbered(rank.0, size as u32)
     }
 
     /// What this process was estimated to take, of `alike` on its machine.
