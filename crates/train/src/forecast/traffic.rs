@@ -96,7 +96,7 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
         let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
-            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.classes, ledger);
+            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.wide(), ledger);
             Ok(())
         });
         debug_assert!(entered.is_ok(), "what is told has a size");

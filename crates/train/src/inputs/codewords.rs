@@ -8,20 +8,21 @@
 //! of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back: in a graph
 //! whose edges lead one way, it counts nodes that the boundary node leads to.
 
-use laconic_nn::Matrix;
+use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
 
 use super::labels::{Counts, EPSILON, as_column_values};
-use super::{Heard, InputKind, Telling};
+use super::{Heard, InputKind, Telling, Wide};
 use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "codewords",
     content: Content::LabelCodewords,
     from: &["labels"],
+    tells_labels: true,
     loses: true,
-    columns: |classes| classes,
+    columns: |wide| wide.classes,
     most,
     tell,
 };
@@ -37,7 +38,7 @@ const NUMBER: usize = 4;
 
 /// A message: what each word counts for, the length of the shares, all shares, and the word of each row; these two by
 /// how often each number occurs.
-fn most(rows: usize, classes: usize) -> usize {
+fn most(rows: usize, Wide { classes, .. }: Wide) -> usize {
     let words = rows.min(WORDS);
     (words + 1) * NUMBER + most_symbol_bytes(words * classes, ROOTS) + most_symbol_bytes(rows, words)
 }
@@ -56,7 +57,7 @@ impl Shares {
     }
 }
 
-fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
+fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let classes = telling.classes;
     let (neighbours, links) = (telling.neighbours, telling.links);
     let came = telling.exchange(most, |peer, rows| {
@@ -75,7 +76,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         }
     }
     let counts = Counts::of(neighbours, heard, classes, |_| true);
-    Ok(second_hop(telling, heard, &counts, &of_halo))
+    Ok(Operand::Dense(second_hop(telling, heard, &counts, &of_halo)))
 }
 
 /// What a peer is told of these rows.

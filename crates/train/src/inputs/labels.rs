@@ -11,7 +11,7 @@
 //! What crosses for each boundary node is one number: its class, or that it does not train, and how much it counts for;
 //! by how often each of them occurs, at most ⌈log₂(6 · (classes + 1))⌉ bits.
 
-use laconic_nn::Matrix;
+use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes};
 
@@ -23,9 +23,10 @@ pub(super) const KIND: InputKind = InputKind {
     name: "labels",
     content: Content::TrainingLabels,
     from: &[],
+    tells_labels: true,
     loses: false,
-    columns: |classes| classes,
-    most: |rows, classes| most_symbol_bytes(rows, codes(classes)),
+    columns: |wide| wide.classes,
+    most: |rows, wide| most_symbol_bytes(rows, codes(wide.classes)),
     tell,
 };
 
@@ -58,7 +59,7 @@ fn codes(classes: usize) -> usize {
     (classes + 1) * WEIGHTS.len()
 }
 
-fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
+fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let neighbours = telling.neighbours;
     let powers = powers(neighbours);
@@ -86,7 +87,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     for row in 0..neighbours.rows() {
         as_column_values(counts.row_mut(row));
     }
-    Ok(Matrix::from_vec(neighbours.rows(), classes, counts.values))
+    Ok(Operand::Dense(Matrix::from_vec(neighbours.rows(), classes, counts.values)))
 }
 
 /// Of each own row the power of two that its degree lies above, up to the last that is told apart.

@@ -2,21 +2,24 @@
 //! one line in [`INPUTS`].
 //!
 //! A message makes columns for every own node, of which training, evaluations and predictions read the same. Nothing of
-//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: no worker
-//! sends it unless `policy.allow` names it.
+//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: where that
+//! is labels, no worker sends it unless `policy.allow` names it.
 
 pub mod classes;
 mod codewords;
 mod labels;
 mod neighbours;
+mod propagated;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+use laconic_graph::dataset::Features;
 use laconic_graph::plan::HaloPlan;
-use laconic_nn::Matrix;
+use laconic_nn::matrix::Values;
 use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::transport::threads::threads;
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
@@ -39,18 +42,29 @@ pub struct InputKind {
     pub content: Content,
     /// The inputs that it is made from, which come before it.
     pub from: &'static [&'static str],
+    /// Whether classes of training nodes are in it.
+    pub tells_labels: bool,
     /// Whether what peers tell has lost something, so that many workers have other columns than one.
     pub loses: bool,
-    /// How many columns it has for so many classes.
-    pub columns: fn(usize) -> usize,
-    /// The most bytes that a peer gets which needs so many rows, of so many classes. What often occurs takes fewer.
-    pub most: fn(usize, usize) -> usize,
+    /// How many columns it has.
+    pub columns: fn(Wide) -> usize,
+    /// The most bytes that a peer gets which needs so many rows. What often occurs takes fewer.
+    pub most: fn(usize, Wide) -> usize,
     /// Tells peers, hears them, and makes the columns of own rows; rows × columns.
-    pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Matrix>,
+    pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Operand>,
+}
+
+/// How wide what is told of is.
+#[derive(Debug, Clone, Copy)]
+pub struct Wide {
+    /// The number of classes.
+    pub classes: usize,
+    /// The number of feature columns.
+    pub features: usize,
 }
 
 /// Every input that this crate has besides features.
-pub const INPUTS: &[InputKind] = &[labels::KIND, codewords::KIND];
+pub const INPUTS: &[InputKind] = &[labels::KIND, codewords::KIND, propagated::ONCE, propagated::TWICE];
 
 /// Inputs by name.
 pub type InputRegistry = Registry<InputKind>;
@@ -77,6 +91,8 @@ pub struct Telling<'a> {
     pub neighbours: &'a Neighbours,
     /// The class of each own row that is learned from; `None` for others.
     pub labels: &'a [Option<u32>],
+    /// Own features.
+    pub features: &'a Operand,
     /// The number of classes.
     pub classes: usize,
     /// Bytes that each peer has been sent.
@@ -88,6 +104,8 @@ pub struct Telling<'a> {
 pub struct Heard {
     /// What own rows, and behind them halo rows, count for at their neighbours.
     said: Vec<labels::Said>,
+    /// The means of features over the neighbours of own rows.
+    propagated: propagated::Rows,
 }
 
 impl Telling<'_> {
@@ -98,7 +116,7 @@ impl Telling<'_> {
     /// If a peer does not answer, or its message is longer.
     fn exchange(
         &mut self,
-        most: fn(usize, usize) -> usize,
+        most: fn(usize, Wide) -> usize,
         mut of: impl FnMut(usize, &[u32]) -> Vec<u8>,
     ) -> Result<Vec<Vec<u8>>> {
         let (rank, links) = (self.transport.rank(), &self.links.links);
@@ -111,13 +129,17 @@ impl Telling<'_> {
         let came = collectives::all_to_all(self.transport, self.tag, outgoing)?;
         for peer in rank.others(came.len()) {
             let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
-            let most = most(rows, self.classes);
+            let most = most(rows, self.wide());
             if found > most {
                 let what = format!("expected at most {most} bytes about {rows} nodes, found {found}");
                 return Err(self.malformed(peer, &what));
             }
         }
         Ok(came)
+    }
+
+    fn wide(&self) -> Wide {
+        Wide { classes: self.classes, features: self.features.view().columns() }
     }
 
     /// That what came from a peer is not what it should be.
@@ -139,10 +161,10 @@ impl InputKind {
         &self,
         rank: Rank,
         (sent, known): (&[usize], Option<&Vec<usize>>),
-        classes: usize,
+        wide: Wide,
         ledger: &mut Ledger,
     ) {
-        let most = || sent.iter().map(|&rows| (self.most)(rows, classes)).collect();
+        let most = || sent.iter().map(|&rows| (self.most)(rows, wide)).collect();
         let lens: Vec<usize> = known.cloned().unwrap_or_else(most);
         collectives::forecast_all_to_all(ledger, self.tag(), rank, &lens);
     }
@@ -156,6 +178,8 @@ pub struct Here<'a> {
     pub neighbours: Neighbours,
     /// The class of each own row that is learned from.
     pub labels: Vec<Option<u32>>,
+    /// Own features.
+    pub features: Operand,
 }
 
 /// Bytes that each of these parts tells each peer of each input: part, input, peer. Nobody knows how often something
@@ -167,10 +191,11 @@ pub fn told_bytes(kinds: &[&InputKind], parts: &[Here<'_>], classes: usize) -> R
     let one = |(mut end, part): (_, &Here<'_>)| {
         let mut heard = Heard::default();
         let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
-            let Here { links, neighbours, labels } = part;
+            let Here { links, neighbours, labels, features } = part;
             let transport: &mut dyn Transport = &mut end;
             let tag = kind.tag();
-            let mut telling = Telling { transport, tag, links, neighbours, labels, classes, sent: Vec::new() };
+            let mut telling =
+                Telling { transport, tag, links, neighbours, labels, features, classes, sent: Vec::new() };
             (kind.tell)(&mut telling, &mut heard)?;
             Ok(telling.sent)
         };
@@ -182,6 +207,18 @@ pub fn told_bytes(kinds: &[&InputKind], parts: &[Here<'_>], classes: usize) -> R
         let failed = || WireError::malformed("a part could not be told of the others").into();
         works.into_iter().map(|work| work.join().unwrap_or_else(|_| Err(failed()))).collect()
     })
+}
+
+/// Features as a first layer reads them.
+pub fn operand(features: Features, rows: usize, columns: usize) -> Operand {
+    match features {
+        Features::None => Operand::Dense(Matrix::zeros(rows, columns)),
+        Features::Dense { values, .. } => Operand::compact(Matrix::from_values(rows, columns, Values::F32(values))),
+        Features::Sparse { offsets, indices, values, .. } => {
+            let offsets = offsets.into_iter().map(|o| o as usize).collect();
+            Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
+        }
+    }
 }
 
 /// How long a part that is here waits for another one that is.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use laconic_graph::build::{BuildOptions, build_graph};
-use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::edges::EdgeData;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{HaloPlan, Topology, plan_all};
@@ -68,7 +68,23 @@ fn told(dataset: &Dataset, labels: &[Option<u32>], workers: u32) -> Vec<Vec<Vec<
 }
 
 fn one(end: impl Transport, part: &Part, plan: &(HaloPlan, Topology), labels: &[Option<u32>]) -> Vec<Matrix> {
-    tried(end, part, plan, labels).expect("peers answer")
+    let columns = tried(end, part, plan, labels).expect("peers answer");
+    columns.into_iter().map(dense).collect()
+}
+
+fn dense(rows: Operand) -> Matrix {
+    let Operand::Sparse(sparse) = rows else {
+        let count = rows.view().rows();
+        let values = (0..count).flat_map(|row| rows.dense_row(row).to_vec()).collect();
+        return Matrix::from_vec(count, rows.view().columns(), values);
+    };
+    let mut matrix = Matrix::zeros(sparse.rows(), sparse.columns());
+    for row in 0..sparse.rows() {
+        for at in sparse.offsets()[row]..sparse.offsets()[row + 1] {
+            matrix.row_mut(row)[sparse.indices()[at] as usize] = sparse.values()[at];
+        }
+    }
+    matrix
 }
 
 fn tried(
@@ -76,7 +92,7 @@ fn tried(
     part: &Part,
     (links, topology): &(HaloPlan, Topology),
     labels: &[Option<u32>],
-) -> Result<Vec<Matrix>> {
+) -> Result<Vec<Operand>> {
     let block = |sources: usize, edges: &laconic_graph::edges::Edges<u32>| {
         let offsets = edges.offsets.iter().map(|&offset| offset as usize).collect();
         Block::new(sources, offsets, edges.sources.clone(), laconic_nn::EdgeData::default())
@@ -85,6 +101,7 @@ fn tried(
         Neighbours::of(&block(part.rows(), &topology.own), &block(topology.halo_ids.len(), &topology.halo));
     let labels: Vec<Option<u32>> = part.nodes.iter().map(|&node| labels[node as usize]).collect();
     let mut heard = Heard::default();
+    let features = operand(part.features.clone(), part.rows(), part.global.columns);
     let tell = |kind: &InputKind| {
         let mut telling = Telling {
             transport: &mut end,
@@ -92,6 +109,7 @@ fn tried(
             links,
             neighbours: &neighbours,
             labels: &labels,
+            features: &features,
             classes: CLASSES,
             sent: Vec::new(),
         };
@@ -148,6 +166,42 @@ fn labels_are_the_shares_of_classes_around_a_node_the_same_bits_for_any_number_o
         assert!(furthest(&one[0], &expected) < 1e-5, "{}", furthest(&one[0], &expected));
         for workers in [2, 3, 5] {
             assert_eq!(told(&dataset, &labels, workers)[0], one[0], "{workers} workers");
+        }
+    }
+}
+
+/// The mean of features over the neighbours of each node, so many times over, by its definition.
+fn means(dataset: &Dataset, times: usize) -> Vec<Vec<f64>> {
+    let columns = dataset.features.columns();
+    let rows = dataset.features.stored().chunks_exact(columns);
+    let mut found: Vec<Vec<f64>> = rows.map(|row| row.iter().map(|value| f64::from(*value)).collect()).collect();
+    for _ in 0..times {
+        let mean = |node: usize| {
+            let near = dataset.graph.in_neighbours(node).iter().map(|&other| other as usize);
+            let near: BTreeSet<usize> = near.filter(|&other| other != node).collect();
+            let sum = |column: usize| near.iter().map(|&other| found[other][column]).sum::<f64>();
+            (0..columns).map(|column| sum(column) / near.len().max(1) as f64).collect()
+        };
+        found = (0..dataset.graph.nodes()).map(mean).collect();
+    }
+    found
+}
+
+#[test]
+fn propagated_features_are_means_over_neighbours_exact_where_few_values_occur() {
+    for mut dataset in [graph(11), directed(12)] {
+        let Features::Dense { values, .. } = &mut dataset.features else {
+            unreachable!("generated features are dense")
+        };
+        let coarse: Vec<f32> = values.iter().map(|value| if *value > 1.0 { 1.0 } else { 0.0 }).collect();
+        *values = coarse.into();
+        let labels = classes(&dataset);
+        for (workers, most) in [(1, [1e-6, 1e-6]), (4, [1e-6, 0.05])] {
+            let found = told(&dataset, &labels, workers);
+            for (times, most) in [1, 2].into_iter().zip(most) {
+                let furthest = furthest(&found[1 + times], &means(&dataset, times));
+                assert!(furthest <= most, "{times} times, {workers} workers: {furthest}");
+            }
         }
     }
 }
@@ -226,7 +280,7 @@ fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
         [&mass.to_le_bytes().repeat(words), &len[..], &shares, &codes].concat()
     };
     let nothing = |_: usize| Vec::new();
-    let len = |rows: usize| (INPUTS[0].most)(rows, CLASSES);
+    let len = |rows: usize| (INPUTS[0].most)(rows, Wide { classes: CLASSES, features: 0 });
     let rows = std::cell::Cell::new(0);
     answer_to(None, &|found| {
         rows.set(found);
