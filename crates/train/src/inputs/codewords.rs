@@ -18,7 +18,7 @@ use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "codewords",
-    content: Content::LabelCodewords,
+    content: Some(Content::LabelCodewords),
     from: &["labels"],
     loses: true,
     columns: |classes| classes,

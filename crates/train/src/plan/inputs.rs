@@ -61,7 +61,9 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            check_leave(config, &format!("model.inputs has {:?}", kind.name), kind.content)?;
+            if let Some(content) = kind.content {
+                check_leave(config, &format!("model.inputs has {:?}", kind.name), content)?;
+            }
             found.told.push(kind);
         }
         match (found.features, found.told.is_empty()) {
@@ -136,7 +138,7 @@ fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> 
     } else if members.has_trainers(config)? {
         let kind = &config.schedule.kind;
         Some(format!(
-            "is told between workers, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
+            "is for workers that meet, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
              \"synchronous\" averages models of workers that do"
         ))
     } else if config.data.inductive {
