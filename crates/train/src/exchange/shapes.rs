@@ -388,7 +388,7 @@ fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<V
     let mut here = Vec::with_capacity(parts.len());
     for (part, (links, topology)) in parts.iter().zip(plans) {
         let labels = (0..part.rows()).map(|row| learned(part, row)).collect();
-        let features = match plan.inputs.told.iter().any(|kind| kind.content == Content::Features) {
+        let features = match plan.inputs.told.iter().any(|kind| kind.content == Some(Content::Features)) {
             true => operand(part.features.clone(), part.rows(), part.global.columns),
             false => Operand::Dense(Matrix::zeros(part.rows(), 0)),
         };

@@ -1,5 +1,6 @@
 //! Before anything runs: what a run will send, to the byte, and the memory that it will take.
 
+pub mod account;
 mod amounts;
 mod batches;
 pub mod book;

@@ -95,7 +95,8 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
-        let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
+        let Some(content) = kind.content else { continue };
+        let entered = book.enter(What::Input(content).into(), answered, |ledger| {
             kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.wide(), ledger);
             Ok(())
         });

@@ -18,7 +18,7 @@ use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "codewords",
-    content: Content::LabelCodewords,
+    content: Some(Content::LabelCodewords),
     from: &["labels"],
     tells_labels: true,
     loses: true,

@@ -21,7 +21,7 @@ use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "labels",
-    content: Content::TrainingLabels,
+    content: Some(Content::TrainingLabels),
     from: &[],
     tells_labels: true,
     loses: false,
@@ -62,9 +62,7 @@ fn codes(classes: usize) -> usize {
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let neighbours = telling.neighbours;
-    let powers = powers(neighbours);
-    let code = |row: usize| telling.labels[row].map_or(classes, |class| class as usize) * ways + powers[row];
-    let coded: Vec<usize> = (0..powers.len()).map(code).collect();
+    let coded = codes_of_own(telling);
     let came = telling.exchange(KIND.most, |_, rows| {
         let of_peer: Vec<u32> = rows.iter().map(|&row| coded[row as usize] as u32).collect();
         encode_symbols(&of_peer, codes(classes))
@@ -73,7 +71,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
         let class = code / ways;
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
     };
-    heard.said = coded.into_iter().map(said).collect();
+    heard.said = said_of_own(telling);
     heard.said.resize(neighbours.rows() + telling.links.halo_rows(), Said::default());
     let rank = telling.transport.rank();
     for peer in rank.others(came.len()) {
@@ -88,6 +86,19 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
         as_column_values(counts.row_mut(row));
     }
     Ok(Operand::Dense(Matrix::from_vec(neighbours.rows(), classes, counts.values)))
+}
+
+/// What each own row is told as.
+fn codes_of_own(telling: &Telling<'_>) -> Vec<usize> {
+    let powers = powers(telling.neighbours);
+    let class = |row: usize| telling.labels[row].map_or(telling.classes, |class| class as usize);
+    (0..powers.len()).map(|row| class(row) * WEIGHTS.len() + powers[row]).collect()
+}
+
+/// What is known of each own row.
+pub(super) fn said_of_own(telling: &Telling<'_>) -> Vec<Said> {
+    let powers = powers(telling.neighbours);
+    powers.into_iter().zip(telling.labels).map(|(power, &class)| Said { class, weight: WEIGHTS[power] }).collect()
 }
 
 /// Of each own row the power of two that its degree lies above, up to the last that is told apart.
@@ -127,7 +138,7 @@ impl Counts {
         &self.values[row * self.classes..][..self.classes]
     }
 
-    fn row_mut(&mut self, row: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.values[row * self.classes..][..self.classes]
     }
 

@@ -3,12 +3,14 @@
 //!
 //! A message makes columns for every own node, of which training, evaluations and predictions read the same. Nothing of
 //! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: where that
-//! is labels, no worker sends it unless `policy.allow` names it.
+//! is labels, no worker sends it unless `policy.allow` names it. One that makes its columns of the own part alone has no
+//! content.
 
 pub mod classes;
 mod codewords;
 mod labels;
 mod neighbours;
+mod own_labels;
 mod propagated;
 #[cfg(test)]
 mod tests;
@@ -23,7 +25,7 @@ use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::transport::threads::threads;
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 pub use neighbours::Neighbours;
 
@@ -38,8 +40,8 @@ const STEP: u16 = 50;
 pub struct InputKind {
     /// The name in configurations, and of what its frames hold.
     pub name: &'static str,
-    /// What its frames hold.
-    pub content: Content,
+    /// What its frames hold; nothing where it is made of the own part alone.
+    pub content: Option<Content>,
     /// The inputs that it is made from, which come before it.
     pub from: &'static [&'static str],
     /// Whether classes of training nodes are in it.
@@ -64,7 +66,8 @@ pub struct Wide {
 }
 
 /// Every input that this crate has besides features.
-pub const INPUTS: &[InputKind] = &[labels::KIND, codewords::KIND, propagated::ONCE, propagated::TWICE];
+pub const INPUTS: &[InputKind] =
+    &[labels::KIND, codewords::KIND, own_labels::KIND, propagated::ONCE, propagated::TWICE];
 
 /// Inputs by name.
 pub type InputRegistry = Registry<InputKind>;
@@ -83,8 +86,8 @@ impl Kind for InputKind {
 pub struct Telling<'a> {
     /// The way to the peers.
     pub transport: &'a mut dyn Transport,
-    /// The tag of its frames.
-    pub tag: Tag,
+    /// The tag of its frames, where it has any.
+    pub tag: Option<Tag>,
     /// Who needs which own rows, and where theirs are.
     pub links: &'a HaloPlan,
     /// Who has edges from whom.
@@ -126,7 +129,8 @@ impl Telling<'_> {
         });
         let outgoing: Vec<Vec<u8>> = outgoing.collect();
         self.sent = outgoing.iter().map(Vec::len).collect();
-        let came = collectives::all_to_all(self.transport, self.tag, outgoing)?;
+        let tag = self.known_tag()?;
+        let came = collectives::all_to_all(self.transport, tag, outgoing)?;
         for peer in rank.others(came.len()) {
             let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
             let most = most(rows, self.wide());
@@ -142,17 +146,30 @@ impl Telling<'_> {
         Wide { classes: self.classes, features: self.features.view().columns() }
     }
 
+    /// The tag of its frames.
+    ///
+    /// # Errors
+    /// If its entry says that it has none.
+    fn known_tag(&self) -> Result<Tag> {
+        let what = "an input whose entry has no content tells peers something";
+        self.tag.ok_or_else(|| TrainError::config(what))
+    }
+
     /// That what came from a peer is not what it should be.
-    fn malformed(&self, peer: Rank, what: &str) -> crate::error::TrainError {
-        WireError::malformed(what).from_peer(self.transport.rank(), peer, self.tag).into()
+    fn malformed(&self, peer: Rank, what: &str) -> TrainError {
+        let error = WireError::malformed(what);
+        match self.tag {
+            Some(tag) => error.from_peer(self.transport.rank(), peer, tag).into(),
+            None => error.into(),
+        }
     }
 }
 
 impl InputKind {
-    /// The tag of its frames.
-    pub fn tag(&self) -> Tag {
-        let (content, purpose) = (self.content, FramePurpose::Training);
-        Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP }
+    /// The tag of its frames, where it has any.
+    pub fn tag(&self) -> Option<Tag> {
+        let (content, purpose) = (self.content?, FramePurpose::Training);
+        Some(Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP })
     }
 
     /// Enters what a worker tells that sends each peer so many rows: in so many bytes where they are known, or the
@@ -164,9 +181,10 @@ impl InputKind {
         wide: Wide,
         ledger: &mut Ledger,
     ) {
+        let Some(tag) = self.tag() else { return };
         let most = || sent.iter().map(|&rows| (self.most)(rows, wide)).collect();
         let lens: Vec<usize> = known.cloned().unwrap_or_else(most);
-        collectives::forecast_all_to_all(ledger, self.tag(), rank, &lens);
+        collectives::forecast_all_to_all(ledger, tag, rank, &lens);
     }
 }
 

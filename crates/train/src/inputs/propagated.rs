@@ -16,7 +16,7 @@ use crate::error::Result;
 
 pub(super) const ONCE: InputKind = InputKind {
     name: "propagated",
-    content: Content::Features,
+    content: Some(Content::Features),
     from: &[],
     tells_labels: false,
     loses: true,

@@ -229,6 +229,35 @@ fn codewords_lose_what_a_byte_rounds_where_each_row_has_a_word_and_nothing_on_on
 }
 
 #[test]
+fn own_labels_are_those_of_the_graph_without_edges_between_parts() {
+    for (dataset, workers) in [(graph(4), 3), (directed(6), 4)] {
+        let labels = classes(&dataset);
+        let owner = |node: usize| node * 7 / 3 % workers as usize;
+        let mut within = directed(6);
+        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        for target in 0..dataset.graph.nodes() {
+            let near = dataset.graph.in_neighbours(target).iter();
+            for &source in near.filter(|source| owner(**source as usize) == owner(target)) {
+                sources.push(source);
+                targets.push(target as u32);
+            }
+        }
+        let built = build_graph(dataset.graph.nodes(), sources, targets, EdgeData::default(), BuildOptions::default());
+        within.graph = built.expect("sound edges").0;
+        // Weights go by degrees in the whole graph; here they are told apart by shares alone.
+        let found = told(&dataset, &labels, workers);
+        let inside = plain(&within, &labels);
+        for node in 0..labels.len() {
+            let has = |values: &[f64]| values.iter().map(|value| *value > 0.0).collect::<Vec<bool>>();
+            let of_found: Vec<f64> = found[2][node].iter().map(|value| f64::from(*value)).collect();
+            assert_eq!(has(&of_found), has(&inside[0][node]), "node {node}");
+        }
+        assert_eq!(told(&dataset, &labels, 1)[2], told(&dataset, &labels, 1)[0], "one worker has all edges");
+        assert_ne!(found[2], found[0]);
+    }
+}
+
+#[test]
 fn nobodys_own_label_comes_back_to_it_along_edges_of_both_or_one_way() {
     for (dataset, workers) in [(graph(7), 1), (graph(8), 4), (directed(9), 1), (directed(10), 4)] {
         let labels = classes(&dataset);
@@ -263,7 +292,8 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
         let told = [(&INPUTS[0], labels_of_peer.unwrap_or(sound)), (&INPUTS[1], words_of_peer(rows))];
         for (kind, bytes) in told {
             // Worker 0 may have left before it hears the second.
-            let _ = collectives::all_to_all(&mut second, kind.tag(), vec![bytes, Vec::new()]);
+            let tag = kind.tag().expect("it is told");
+            let _ = collectives::all_to_all(&mut second, tag, vec![bytes, Vec::new()]);
         }
         drop(second);
         let error = works.join().expect("no panic").expect_err("it is refused");

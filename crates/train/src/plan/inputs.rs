@@ -61,8 +61,8 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            if kind.tells_labels {
-                check_leave(config, &format!("model.inputs has {:?}", kind.name), kind.content)?;
+            if let Some(content) = kind.content.filter(|_| kind.tells_labels) {
+                check_leave(config, &format!("model.inputs has {:?}", kind.name), content)?;
             }
             found.told.push(kind);
         }
@@ -143,7 +143,7 @@ fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> 
     } else if members.has_trainers(config)? {
         let kind = &config.schedule.kind;
         Some(format!(
-            "is told between workers, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
+            "is for workers that meet, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
              \"synchronous\" averages models of workers that do"
         ))
     } else if config.data.inductive {
@@ -164,7 +164,7 @@ impl Plan {
         let (wide, all) = (self.inputs.wide(), rows * self.inputs.feature_columns);
         let (mut values, mut of_means) = (if self.inputs.features { of_features } else { 0 }, of_features);
         for kind in &self.inputs.told {
-            values += if kind.content == Content::Features {
+            values += if kind.content == Some(Content::Features) {
                 of_means =
                     if of_means < all { (of_means / rows.max(1) * edges).min(all.saturating_sub(1)) } else { all };
                 of_means

@@ -1,5 +1,6 @@
 //! What a run leaves behind: its folder, checkpoints, weights and summary.
 
+pub mod account;
 pub mod aside;
 pub mod card;
 pub mod checkpoint;

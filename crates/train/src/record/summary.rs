@@ -7,6 +7,7 @@ use laconic_wire::{Count, PerKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::account::Account;
 use super::aside::{read_within, write_aside};
 use super::card::Card;
 use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
@@ -91,6 +92,9 @@ pub struct Summary {
     /// (`messages = "auto"`) The runs that were tried, of which this one was kept; `bytes` are its own alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoSummary>,
+    /// (not of older programs) Who saw what, and how often somebody waited: as foreseen for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
 }
 
 impl Summary {
@@ -378,6 +382,7 @@ impl Summary {
             },
             averaging: None,
             auto: None,
+            account: None,
         })
     }
 }

@@ -15,6 +15,7 @@ use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
 use laconic_train::forecast::load::load;
 use laconic_train::plan::TaskKind;
+use laconic_train::record::account::Account;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
@@ -109,6 +110,8 @@ pub struct Costs {
     averaging: Option<Averaging>,
     /// What each worker sends, and to whom.
     leaves: Vec<Leaves>,
+    /// Who has to hold the whole graph, who sees what of others' nodes, and how often somebody waits.
+    account: Account,
     /// (`bytes` is known) Seconds on each named link and on the configured one: the busiest uplink's bytes and the
     /// latency of every exchange, one after the other.
     seconds_on_links: Vec<LinkTime>,
@@ -284,19 +287,17 @@ fn dearer([chosen, exact]: [u64; 2]) -> String {
 }
 
 fn costs(
-    forecast: laconic_train::Costs,
+    of: laconic_train::Costs,
     (config, transport): (&Config, &TransportConfig),
     ledger: Option<PathBuf>,
 ) -> Result<Costs> {
-    let size = forecast.size();
-    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } =
-        forecast;
+    let (size, account) = (of.size(), of.account());
+    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } = of;
     notes.extend(plan.with_messages(&config.messages)?.notes());
     notes.extend(dearer_than_exact.map(dearer));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
     notes.extend(text::unknown(&ranks, size, is_bound && plan.is_predictable() && averaging.is_none()));
-    let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
-    let mut by_link = Vec::new();
+    let (mut kinds, mut total, mut by_link) = (PerKind::<u64>::default(), Count::default(), Vec::new());
     let load = load(workers.iter().map(|(_, ledger, _)| ledger));
     for (shapes, ledger, _) in &workers {
         for (kind, count) in ledger.totals_by_kind().iter() {
@@ -333,6 +334,7 @@ fn costs(
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
+        account,
         seconds_on_links: known.map(|_| times(transport, &load)).transpose()?.unwrap_or_default(),
         is_bound,
         budget: plan.messages.budget,
