@@ -116,9 +116,11 @@ def array(name: str, value: Any) -> np.ndarray:
     if hasattr(value, "detach"):
         value = value.detach()
         try:
-            return np.asarray(value.numpy())
+            found = np.asarray(value.numpy())
         except TypeError:
-            return np.asarray(value.float().numpy())
+            found = np.asarray(value.float().numpy())
+        checks.items(name, found)
+        return found
     if hasattr(value, "tocsr"):
         way = "Graph.from_scipy takes it" if name == "edge_index" else f"{name}.toarray() is one"
         raise DataError(f"{name}: expected an array, found a sparse matrix; {way}")
@@ -130,6 +132,7 @@ def array(name: str, value: Any) -> np.ndarray:
     # Types that other packages add to NumPy, such as ml_dtypes.bfloat16.
     if found.dtype.kind == "V" and found.dtype.names is None:
         return found.astype(np.float32)
+    checks.items(name, found)
     return found
 
 
@@ -215,6 +218,9 @@ def features(name: str, value: Any) -> dict[str, np.ndarray]:
     if bits is not None:
         return {name: np.ascontiguousarray(bits) if bits.ndim == 2 else contiguous(widened(bits))}
     values = checks.numbers(name, array(name, value))
+    if values.ndim > 2:
+        shape = list(values.shape)
+        raise DataError(f"{name}: expected [nodes, columns], found {shape}; {name}.reshape({shape[0]}, -1) has them so")
     is_narrow = values.dtype.itemsize <= 2 or values.dtype == np.float32
     if values.dtype.kind in "biuf" and is_narrow and not values.flags.c_contiguous:
         values = values.astype(np.float32, order="C")
