@@ -5,7 +5,7 @@ use laconic_key::{Key, Purpose};
 #[path = "foreign_codecs.rs"]
 mod foreign_codecs;
 
-use foreign_codecs::{LOW_RANK, SCALE, SPARSE};
+use foreign_codecs::{POWER, SCALE, SPARSE};
 use laconic_wire::codec::{Bits, CodecKind, Level, Options};
 use laconic_wire::collectives::{Reducer, all_reduce, chunk, forecast_all_reduce};
 use laconic_wire::*;
@@ -264,8 +264,8 @@ fn matrices_are_never_cut() {
         .collect();
     for (len, size) in [(LEN, 2), (LEN, 3), (LEN, 9), (970, 4)] {
         let coder = VectorCoder::new(
-            (LOW_RANK.build)(&Options::default(), &CodecRegistry::default()).unwrap(),
-            &LOW_RANK,
+            (POWER.build)(&Options::default(), &CodecRegistry::default()).unwrap(),
+            &POWER,
             Level::WHOLE,
             1,
         )
@@ -282,7 +282,7 @@ fn matrices_are_never_cut() {
 
 #[test]
 fn a_low_rank_sum_lacks_no_more_after_many_rounds_and_is_exact_for_such_matrices() {
-    let of = |rounds| drift_of(|| reducer_of(&LOW_RANK, Level::WHOLE, true), rounds);
+    let of = |rounds| drift_of(|| reducer_of(&POWER, Level::WHOLE, true), rounds);
     let (few, many) = (of(20), of(400));
     assert!(many < 2.0 * few, "{few:e} after 20 rounds, {many:e} after 400");
     let sums = on_ranks(|end| {
@@ -293,7 +293,7 @@ fn a_low_rank_sum_lacks_no_more_after_many_rounds_and_is_exact_for_such_matrices
             })
             .collect();
         let expected: Vec<f32> = values.iter().map(|value| SIZE as f32 * value).collect();
-        all_reduce(end, tag(0), &mut values, &mut [], &mut reducer_of(&LOW_RANK, Level::WHOLE, false)).unwrap();
+        all_reduce(end, tag(0), &mut values, &mut [], &mut reducer_of(&POWER, Level::WHOLE, false)).unwrap();
         values.iter().zip(expected).map(|(sum, exact)| (sum - exact).abs() / exact).fold(0.0, f32::max)
     });
     assert!(sums.iter().all(|&worst| worst < 1e-5), "{sums:?}");
@@ -301,7 +301,7 @@ fn a_low_rank_sum_lacks_no_more_after_many_rounds_and_is_exact_for_such_matrices
 
 #[test]
 fn what_a_codec_remembers_of_sums_goes_on_in_another_reducer() {
-    for kind in [&LOW_RANK, &SCALE] {
+    for kind in [&POWER, &SCALE] {
         let run = |interrupted: bool| {
             on_ranks(|end| {
                 let new = || reducer_of(kind, Level::WHOLE, true);

@@ -81,7 +81,7 @@ proptest! {
     ) {
         let script = || Script::new(rank, 3, payloads.clone());
         let registry = codec::CodecRegistry::default();
-        let foreign = [&foreign_codecs::LOW_RANK, &foreign_codecs::SPARSE, &foreign_codecs::SCALE];
+        let foreign = [&foreign_codecs::POWER, &foreign_codecs::SPARSE, &foreign_codecs::SCALE];
         for kind in registry.iter().chain(foreign) {
             let codec = (kind.build)(&codec::Options::default(), &registry).unwrap();
             let mut script = Script { codec: codec.id().number, ..script() };

@@ -23,7 +23,8 @@ fn count(telling: &mut Telling<'_>, _: &mut Heard) -> Result<Operand> {
     let (neighbours, classes) = (telling.neighbours, telling.classes);
     let (rows, mut own) = (neighbours.rows(), said_of_own(telling));
     own.resize(rows + telling.links.halo_rows(), Said::default());
-    let mut counts = Counts::of(neighbours, &Heard { said: own, ..Heard::default() }, classes, |source| (source as usize) < rows);
+    let mut counts =
+        Counts::of(neighbours, &Heard { said: own, ..Heard::default() }, classes, |source| (source as usize) < rows);
     (0..rows).for_each(|row| as_column_values(counts.row_mut(row)));
     Ok(Operand::Dense(Matrix::from_vec(rows, classes, counts.values)))
 }
