@@ -21,6 +21,8 @@ pub struct Cast {
     pub workers: usize,
     /// Who evaluates means, where workers are independent trainers behind an aggregator of rank 0.
     pub evaluator: Option<MeansEvaluator>,
+    /// Whether there are parameters; else what sums their gradients brings nothing but losses.
+    pub learns: bool,
 }
 
 impl Cast {
@@ -50,7 +52,8 @@ impl Cast {
                 what => what.content().name(),
             };
             let for_evaluations = item.evaluates || item.what.evaluates();
-            for subject in Subject::of(item.what.content()) {
+            let subjects = Subject::of(item.what.content()).iter();
+            for subject in subjects.filter(|subject| self.learns || **subject != Subject::Models) {
                 let by = self.party(leaving.to);
                 account.enter(Sight { of: *subject, what: what.to_owned(), by, for_evaluations });
             }
@@ -64,7 +67,11 @@ impl Costs {
     /// Who has to hold the whole graph, who sees what, and how often somebody waits.
     pub fn account(&self) -> Account {
         let averaging = self.averaging.as_ref();
-        let cast = Cast { workers: self.size(), evaluator: averaging.map(|means| means.evaluator) };
+        let cast = Cast {
+            workers: self.size(),
+            evaluator: averaging.map(|means| means.evaluator),
+            learns: learns(&self.plan),
+        };
         let rounds = averaging.map_or_else(|| Some(rounds(&self.plan)), |means| means.number);
         cast.account(self.leaves.iter().flatten(), rounds, &self.waits)
     }
@@ -73,6 +80,11 @@ impl Costs {
 /// Rounds over all stages.
 fn rounds(plan: &Plan) -> u64 {
     plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum()
+}
+
+/// Whether any stage has parameters.
+fn learns(plan: &Plan) -> bool {
+    plan.stages.iter().any(|stage| stage.network.len() > 0)
 }
 
 /// The account of a whole run as one of its workers knows it, which has the shapes of its own part alone: of others it
@@ -93,7 +105,7 @@ pub fn of_run(forecast: &Forecast<'_>, own: &Shapes, sent: &PerKind<u64>) -> Res
         waits.join(&book.ledger.take_waits());
     }
     let crosses = |leaving: &&Leaving| sent[leaving.kind()] > 0;
-    let cast = Cast { workers: own.workers(), evaluator: None };
+    let cast = Cast { workers: own.workers(), evaluator: None, learns: learns(forecast.plan) };
     Ok(cast.account(leaves.iter().filter(crosses), Some(rounds(forecast.plan)), &waits))
 }
 

@@ -300,11 +300,13 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
     let whole = || -> Model { vec![0.0; stage.form.values].into() };
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let goes = stage.before == 0 || u64::from(stage.before) < stage.means;
-    for &trainer in trainers {
+    for (place, &trainer) in trainers.iter().enumerate() {
+        // All trainers wait at the same times.
+        let awaited = place == 0;
         let (peer, book) = (trainer + 1, &mut others[trainer]);
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
-        enter(book, sizes_from_trainer(&came), 0, What::TrainerModels);
-        let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), peer, What::Means);
+        enter(book, sizes_from_trainer(&came), (0, awaited), What::TrainerModels);
+        let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), (peer, awaited), What::Means);
         if goes && !stage.is_passed {
             // Nobody has the mean that a resumed run goes on from.
             let model = (stage.before > 0).then(|| Sent::Whole(whole()));
@@ -312,7 +314,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
         }
         for mean in u64::from(stage.before) + 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
-            enter(book, sizes_from_trainer(&answer), 0, What::TrainerModels);
+            enter(book, sizes_from_trainer(&answer), (0, awaited), What::TrainerModels);
             if !stage.is_exact {
                 tell(&ToTrainer::Call { number: number(mean) });
             }
@@ -322,17 +324,17 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
         }
         // What was chosen travels as it is.
         tell(&ToTrainer::End { chosen: stage.hands_on.then(whole) });
-        enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), 0, What::TrainerModels);
+        enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), (0, awaited), What::TrainerModels);
     }
 }
 
 /// Enters the frames of a message: models as what they are, all else as agreement.
-fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, peer: usize, models: What) {
+fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, (peer, awaited): (usize, bool), models: What) {
     let last = frames.len().saturating_sub(1);
     for (at, (tag, payload)) in frames.into_iter().enumerate() {
         let what = if tag.content == Content::Models { models } else { What::TrainerWords };
         let record = |ledger: &mut Ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64));
         // One message is one wait, in however many frames.
-        book.note(what, 0, |ledger| if at == last { record(ledger) } else { ledger.unawaited(record) });
+        book.note(what, 0, |ledger| if awaited && at == last { record(ledger) } else { ledger.unawaited(record) });
     }
 }
