@@ -29,13 +29,13 @@ class Plan(dict[str, Any]):
 
     @property
     def bytes(self) -> int:
-        """What all workers will send, framing included."""
+        """What all workers will send, framing included; with ``messages="auto"`` in all runs of the ladder together."""
         return self["bytes"]
 
     @property
     def leaves(self) -> list[str]:
         """What leaves each worker, and to whom, a line each."""
-        return [f"worker {line['worker']} to {line['to']}: {line['words']}" for line in self["leaves"]]
+        return [f"worker {line['worker']} to {line['to']}: {line['words']}" for line in self.get("leaves", [])]
 
     def __repr__(self) -> str:
         return f"Plan({self.bytes:,} bytes, {self['workers']} workers)"

@@ -1,16 +1,28 @@
 //! `[messages]`: which halo rows travel and how they become bytes, as it was typed.
 
 use laconic_wire::codec::Options;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::ramp::Controller;
 use crate::error::{Result, TrainError};
 
+/// What stands in place of the table `[messages]` where all of it is left to the program.
+pub(super) const AUTO: &str = "auto";
+
 /// `[messages]`: which rows travel, and how they become bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = or_auto)]
 pub struct MessagesConfig {
+    /// Try ways to train of which each sends more than the one before, and keep the cheapest that is as good as the
+    /// best; messages = "auto" is the same (false).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub auto: bool,
+    /// With messages.auto, the validation figure with which it is content, such as 0.66 (none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
     /// Codec of features and activations: exact | half | quantised | codewords | masked, or { codec, … }; quantised:
     /// bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such as 0.2,
     /// lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`); codewords: pieces = bytes of a row;
@@ -39,10 +51,18 @@ pub struct MessagesConfig {
     /// The assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; no run is like
     /// another).
     pub costs: CostsChoice,
-    /// The most that the whole run may send, such as "200 MB"; chooses codecs that are left at exact (none).
+    /// The most that the whole run may send, such as "200 MB", and with messages.auto all that are tried together;
+    /// chooses codecs that are left at exact (none).
     pub budget: String,
     /// Codecs of single layers: messages.layers.N.forward, messages.layers.N.backward.
     pub layers: std::collections::BTreeMap<String, LayerMessages>,
+}
+
+/// The word that may stand in the table's place.
+fn or_auto(schema: &mut Schema) {
+    schema.insert("type".to_owned(), json!(["object", "string"]));
+    schema.insert("if".to_owned(), json!({ "type": "string" }));
+    schema.insert("then".to_owned(), json!({ "const": AUTO }));
 }
 
 /// `messages.layers.N`: what one layer has of its own.
@@ -60,6 +80,8 @@ pub struct LayerMessages {
 impl Default for MessagesConfig {
     fn default() -> Self {
         MessagesConfig {
+            auto: false,
+            target: None,
             forward: CodecChoice::exact(),
             backward: CodecChoice::exact(),
             evaluation: CodecChoice::exact(),
@@ -343,6 +365,12 @@ impl MessagesConfig {
             layers: self.layers.iter().map(|(number, layer)| (number.clone(), of_layer(layer))).collect(),
             ..self.clone()
         }
+    }
+
+    /// Whether nothing is asked for but what `messages.auto` reads.
+    pub(crate) fn leave_all_to_auto(&self) -> bool {
+        let MessagesConfig { auto, target, budget, .. } = self.clone();
+        *self == MessagesConfig { auto, target, budget, ..MessagesConfig::default() }
     }
 
     /// `messages.budget` in bytes.

@@ -68,6 +68,11 @@ impl Costs {
         self.workers.first().map_or(0, |(shapes, ..)| shapes.workers())
     }
 
+    /// Bytes that all of these workers send, framing included.
+    pub fn bytes(&self) -> u64 {
+        self.workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
+    }
+
     /// Writes every account of these workers, in the form and order of a run's `ledger.csv`. Memory does not grow with
     /// the rounds.
     ///

@@ -10,6 +10,7 @@ pub mod costs;
 mod fetches;
 mod frames;
 pub mod links;
+pub mod load;
 pub mod memory;
 mod passes;
 mod room;

@@ -18,5 +18,6 @@ pub mod summary;
 pub mod tensors;
 pub mod traffic;
 pub mod trainers;
+pub mod tries;
 pub mod verdict;
 pub mod weights;

@@ -1,14 +1,15 @@
 //! `compare --plan`: what every method will send, before anything runs.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use laconic_train::Members;
+use laconic_train::auto::what_leaves;
 use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
+use laconic_train::forecast::load::load;
 use laconic_train::record::purposes::Purposes;
-use laconic_wire::{Content, Ledger, PerKind};
+use laconic_wire::{Ledger, PerKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ use super::matrix::{Matrix, Method};
 use super::seeds::Seeds;
 use super::world::World;
 use crate::bytes::human_bytes;
-use crate::command::plan::{LinkTime, load, times};
+use crate::command::plan::{LinkTime, times};
 
 /// The links that the table shows where the comparison names none.
 const SHOWN: [&str; 3] = ["lan-1gbit-1ms", "wan-100mbit-40ms", "wan-20mbit-80ms"];
@@ -144,8 +145,7 @@ impl Planned {
             }
         }
         let purposes = Purposes::of(&kinds);
-        let leaves = costs.leaves.iter().flatten().map(|leaving| leaving.item.what.content());
-        let leaves: BTreeSet<Content> = leaves.filter(|content| *content != Content::Agreement).collect();
+        let leaves = what_leaves(&costs);
         let transport = TransportConfig { shape: link.to_owned(), ..config.transport.clone() };
         Ok(Planned {
             name: method.name.clone(),
@@ -159,7 +159,7 @@ impl Planned {
             frames,
             memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
             seconds_on_links: times(&transport, &load(costs.workers.iter().map(|(_, ledger, _)| ledger)))?,
-            leaves: leaves.into_iter().map(|content| content.name().to_owned()).collect(),
+            leaves,
             notes: [costs.notes, costs.plan.with_messages(&config.messages)?.notes()].concat(),
         })
     }

@@ -83,6 +83,9 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
         let _ = writeln!(text, "  {:<22} {:>12.1} s{start}{configured}", link.link, link.seconds);
     }
+    if let Some(explained) = &costs.explained {
+        let _ = writeln!(text, "{}", explained.text(costs.least.framed));
+    }
     if let Some(path) = &costs.ledger {
         let _ = writeln!(text, "accounts in {}", path.display());
     }
