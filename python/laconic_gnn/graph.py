@@ -75,8 +75,8 @@ class Graph:
 
         Args:
             edge_index: sources and targets, ``[2, edges]``, whole numbers from 0.
-            x: features, ``[nodes, columns]``, dense or a sparse matrix of SciPy. Dense C-contiguous float32 and bfloat16
-                stay where they are.
+            x: features, ``[nodes, columns]``, dense or a sparse matrix of SciPy. Dense C-contiguous float32 and
+                bfloat16 stay where they are.
             y: a class a node, ``[nodes]``, as numbers (below 0, NaN or None where unknown) or as texts; or 0 and 1,
                 ``[nodes, classes]``, of several each.
             train_mask, val_mask, test_mask: who trains, validates and tests: truth values, ``[nodes]`` (or ``[nodes,

@@ -200,7 +200,8 @@ def features(name: str, value: Any) -> dict[str, np.ndarray]:
     """Features as one dense array, or as the arrays of sparse rows.
 
     C-contiguous float32 and bfloat16 stay where they are. Other bfloat16 is copied once, as it is. Of what else is not
-    C-contiguous numbers that float32 holds are copied once, as rows of float32; others are copied by the extension, which looks at what rounding would lose.
+    C-contiguous numbers that float32 holds are copied once, as rows of float32; others are copied by the
+    extension, which looks at what rounding would lose.
     """
     import numpy as np
 

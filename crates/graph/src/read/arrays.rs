@@ -117,8 +117,8 @@ impl Npz {
         matches!(self.source, Source::Lent(_))
     }
 
-    /// The numbers of the array `name` without a copy, where it is lent as rows of `f32` or bfloat16 as this machine has
-    /// them.
+    /// The numbers of the array `name` without a copy, where it is lent as rows of `f32` or bfloat16 as this machine
+    /// has them.
     pub(super) fn lent(&self, name: &str) -> Option<laconic_array::Array<f32>> {
         let Source::Lent(arrays) = &self.source else { return None };
         let LentArray { header, bytes } = arrays.get(name)?;
