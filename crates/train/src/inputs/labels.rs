@@ -10,12 +10,17 @@
 //!
 //! What crosses for each boundary node is one number: its class, or that it does not train, and how much it counts for;
 //! by how often each of them occurs, at most ⌈log₂(6 · (classes + 1))⌉ bits.
+//!
+//! Where owners answer at random ([`super::Response`]), counts of answers are turned into unbiased estimates of counts
+//! of classes, those below 0 are taken for 0, and the rest is scaled to what all neighbours that train count for, since
+//! that is known. Own nodes' labels are known too, and are not estimated.
 
 use laconic_nn::Matrix;
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes};
 
 use super::neighbours::Neighbours;
+use super::response::Unbiased;
 use super::{Heard, InputKind, Telling};
 use crate::error::Result;
 
@@ -44,6 +49,16 @@ pub(super) fn as_column_values(counts: &mut [f32]) {
     counts.iter_mut().for_each(|count| *count *= root / mass);
 }
 
+/// Takes estimates below 0 for 0, and scales the rest to the same sum. Counts stay as they are.
+pub(super) fn clip(estimates: &mut [f32]) {
+    let sum: f32 = estimates.iter().sum();
+    estimates.iter_mut().for_each(|estimate| *estimate = estimate.max(0.0));
+    let clipped: f32 = estimates.iter().sum();
+    if clipped > sum {
+        estimates.iter_mut().for_each(|estimate| *estimate *= sum.max(0.0) / clipped);
+    }
+}
+
 /// What is known of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Said {
@@ -62,17 +77,19 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let neighbours = telling.neighbours;
     let powers = powers(neighbours);
-    let code = |row: usize| telling.labels[row].map_or(classes, |class| class as usize) * ways + powers[row];
-    let coded: Vec<usize> = (0..powers.len()).map(code).collect();
+    let code = |(row, class): (usize, &Option<u32>)| class.map_or(classes, |class| class as usize) * ways + powers[row];
+    let [labels, answers]: [Vec<usize>; 2] =
+        [telling.labels, telling.answers].map(|classes| classes.iter().enumerate().map(code).collect());
     let came = telling.exchange(KIND.most, |_, rows| {
-        let of_peer: Vec<u32> = rows.iter().map(|&row| coded[row as usize] as u32).collect();
+        let of_peer: Vec<u32> = rows.iter().map(|&row| answers[row as usize] as u32).collect();
         encode_symbols(&of_peer, codes(classes))
     })?;
     let said = |code: usize| {
         let class = code / ways;
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
     };
-    heard.said = coded.into_iter().map(said).collect();
+    heard.said = labels.into_iter().map(said).collect();
+    heard.answered = answers.iter().copied().map(said).collect();
     heard.said.resize(neighbours.rows() + telling.links.halo_rows(), Said::default());
     let rank = telling.transport.rank();
     for peer in rank.others(came.len()) {
@@ -82,8 +99,9 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         let heard = &mut heard.said[neighbours.rows() + range.start as usize..][..range.len()];
         heard.iter_mut().zip(said_of).for_each(|(heard, code)| *heard = said(code as usize));
     }
-    let mut counts = Counts::of(neighbours, heard, classes, |_| true);
+    let mut counts = Counts::of(neighbours, heard, (classes, telling.unbiased()));
     for row in 0..neighbours.rows() {
+        clip(counts.row_mut(row));
         as_column_values(counts.row_mut(row));
     }
     Ok(Matrix::from_vec(neighbours.rows(), classes, counts.values))
@@ -98,7 +116,7 @@ fn powers(neighbours: &Neighbours) -> Vec<usize> {
 /// How much each class counts for among the neighbours of each own row.
 pub(super) struct Counts {
     classes: usize,
-    /// Rows × classes, whole numbers.
+    /// Rows × classes: whole numbers, or estimates where owners answer at random.
     pub values: Vec<f32>,
 }
 
@@ -108,16 +126,41 @@ impl Counts {
         Counts { classes, values: vec![0.0; rows * classes] }
     }
 
-    /// Those over neighbours that `counts`.
-    pub fn of(neighbours: &Neighbours, heard: &Heard, classes: usize, counts: impl Fn(u32) -> bool) -> Counts {
+    /// Those over all neighbours, own ones by their labels.
+    pub fn of(neighbours: &Neighbours, heard: &Heard, scale: (usize, Unbiased)) -> Counts {
+        let own = neighbours.rows();
+        Counts::made(neighbours, scale, |source| Some((heard.said[source as usize], source as usize >= own)))
+    }
+
+    /// Those over neighbours that `counts`, all of them by what has been told.
+    pub fn of_answers(
+        neighbours: &Neighbours,
+        heard: &Heard,
+        scale: (usize, Unbiased),
+        counts: impl Fn(u32) -> bool,
+    ) -> Counts {
+        let answered = |source: u32| heard.answered.get(source as usize).unwrap_or(&heard.said[source as usize]);
+        let mut found = Counts::made(neighbours, scale, |source| counts(source).then(|| (*answered(source), true)));
+        (0..neighbours.rows()).for_each(|row| clip(found.row_mut(row)));
+        found
+    }
+
+    /// `of` says what a neighbour counts for, if it does, and whether that is an answer.
+    fn made(
+        neighbours: &Neighbours,
+        (classes, Unbiased { scale, each }): (usize, Unbiased),
+        of: impl Fn(u32) -> Option<(Said, bool)>,
+    ) -> Counts {
         let mut found = Counts::nothing(neighbours.rows(), classes);
         for row in 0..neighbours.rows() {
-            for &source in neighbours.of_row(row).iter().filter(|&&source| counts(source)) {
-                let said = heard.said[source as usize];
-                if let Some(class) = said.class {
-                    found.values[row * classes + class as usize] += said.weight as f32;
-                }
+            let (counts, mut answered) = (found.row_mut(row), 0.0);
+            for (said, is_answer) in neighbours.of_row(row).iter().filter_map(|&source| of(source)) {
+                let Some(class) = said.class else { continue };
+                let weight = said.weight as f32;
+                counts[class as usize] += if is_answer { weight * scale } else { weight };
+                answered += if is_answer { weight } else { 0.0 };
             }
+            counts.iter_mut().for_each(|count| *count -= answered * each);
         }
         found
     }
@@ -130,7 +173,8 @@ impl Counts {
         &mut self.values[row * self.classes..][..self.classes]
     }
 
-    /// What all classes count for together. Sums of whole numbers are exact in any order.
+    /// What all classes count for together. Sums of whole numbers are exact in any order, and estimates add up to what
+    /// they are estimates for.
     pub fn mass(&self, row: usize) -> f32 {
         self.row(row).iter().sum()
     }

@@ -9,6 +9,7 @@ pub mod classes;
 mod codewords;
 mod labels;
 mod neighbours;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transpor
 use crate::error::Result;
 
 pub use neighbours::Neighbours;
+pub use response::Response;
 
 /// The name of own features among a model's inputs.
 pub const FEATURES: &str = "features";
@@ -77,6 +79,10 @@ pub struct Telling<'a> {
     pub neighbours: &'a Neighbours,
     /// The class of each own row that is learned from; `None` for others.
     pub labels: &'a [Option<u32>],
+    /// What is told of them.
+    pub answers: &'a [Option<u32>],
+    /// By what odds answers of all workers are other classes; `None` where none is.
+    pub response: Option<&'a Response>,
     /// The number of classes.
     pub classes: usize,
     /// Bytes that each peer has been sent.
@@ -88,6 +94,8 @@ pub struct Telling<'a> {
 pub struct Heard {
     /// What own rows, and behind them halo rows, count for at their neighbours.
     said: Vec<labels::Said>,
+    /// The same of own rows as peers have been told.
+    answered: Vec<labels::Said>,
 }
 
 impl Telling<'_> {
@@ -118,6 +126,11 @@ impl Telling<'_> {
             }
         }
         Ok(came)
+    }
+
+    /// What turns weights of answers into estimates.
+    fn unbiased(&self) -> response::Unbiased {
+        self.response.map_or(response::Unbiased::TRUE, |response| response.unbiased(self.classes))
     }
 
     /// That what came from a peer is not what it should be.
@@ -156,6 +169,8 @@ pub struct Here<'a> {
     pub neighbours: Neighbours,
     /// The class of each own row that is learned from.
     pub labels: Vec<Option<u32>>,
+    /// What is told of them.
+    pub answers: Vec<Option<u32>>,
 }
 
 /// Bytes that each of these parts tells each peer of each input: part, input, peer. Nobody knows how often something
@@ -163,14 +178,18 @@ pub struct Here<'a> {
 ///
 /// # Errors
 /// If parts contradict each other.
-pub fn told_bytes(kinds: &[&InputKind], parts: &[Here<'_>], classes: usize) -> Result<Vec<Vec<Vec<usize>>>> {
+pub fn told_bytes(
+    (kinds, response): (&[&InputKind], Option<&Response>),
+    parts: &[Here<'_>],
+    classes: usize,
+) -> Result<Vec<Vec<Vec<usize>>>> {
     let one = |(mut end, part): (_, &Here<'_>)| {
         let mut heard = Heard::default();
         let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
-            let Here { links, neighbours, labels } = part;
-            let transport: &mut dyn Transport = &mut end;
-            let tag = kind.tag();
-            let mut telling = Telling { transport, tag, links, neighbours, labels, classes, sent: Vec::new() };
+            let Here { links, neighbours, labels, answers } = part;
+            let (transport, tag): (&mut dyn Transport, Tag) = (&mut end, kind.tag());
+            let mut telling =
+                Telling { transport, tag, links, neighbours, labels, answers, response, classes, sent: Vec::new() };
             (kind.tell)(&mut telling, &mut heard)?;
             Ok(telling.sent)
         };

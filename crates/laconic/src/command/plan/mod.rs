@@ -94,6 +94,10 @@ pub struct Costs {
     /// `partition` says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     label_skew: Option<f64>,
+    /// (`policy.label_epsilon`) Epsilon of all that is told of a node's label together, for `model.inputs`: it is one
+    /// answer. It is not said of models, gradients and rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_epsilon: Option<f64>,
     /// (independent trainers) What they will average; worker 0 is their aggregator.
     #[serde(skip_serializing_if = "Option::is_none")]
     averaging: Option<Averaging>,
@@ -272,8 +276,7 @@ fn costs(
     notes.extend(dearer_than_exact.map(dearer));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
     notes.extend(text::unknown(&ranks, size, is_bound && plan.is_predictable() && averaging.is_none()));
-    let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
-    let mut by_link = Vec::new();
+    let (mut kinds, mut total, mut by_link) = (PerKind::<u64>::default(), Count::default(), Vec::new());
     let load = load(workers.iter().map(|(_, ledger, _)| ledger));
     for (shapes, ledger, _) in &workers {
         for (kind, count) in ledger.totals_by_kind().iter() {
@@ -307,6 +310,7 @@ fn costs(
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         label_skew: plan.label_skew,
+        label_epsilon: config.policy.label_epsilon,
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
