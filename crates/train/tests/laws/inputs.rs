@@ -114,7 +114,9 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
 #[test]
 fn a_trained_model_reads_the_same_when_it_predicts() {
     let dataset = graph(150, 3);
-    for keys in [&["model.arch=mlp"] as &[&str], &["model.arch=gcn", "schedule.kind=lazy"]] {
+    let secret = concat!("policy.label_secret=", env!("CARGO_TARGET_TMPDIR"), "/predicted.secret");
+    let at_random = ["model.arch=mlp", "policy.label_epsilon=2", secret];
+    for keys in [&["model.arch=mlp"] as &[&str], &["model.arch=gcn", "schedule.kind=lazy"], &at_random] {
         let config = config(&[&CODEWORDS[..], keys].concat());
         let (folder, out) = (folder(), "run");
         let outcomes = try_run(&config, &dataset, 3, into_folder(&folder.path().join(out))).expect("a run");
