@@ -8,7 +8,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Registered", "Graph", "predict", "resume", "train", "transport", "__version__", "run_program"]
+__all__ = [
+    "Registered",
+    "Graph",
+    "mark_bfloat16",
+    "predict",
+    "resume",
+    "train",
+    "transport",
+    "__version__",
+    "run_program",
+]
 __version__: str
 
 def run_program(words: Sequence[str | os.PathLike[str]], again: Sequence[str | os.PathLike[str]]) -> int: ...
@@ -28,6 +38,7 @@ def resume(
     watch: Callable[[str, str], object],
 ) -> bool: ...
 def transport(config: str | os.PathLike[str] | None, settings: Sequence[str]) -> str: ...
+def mark_bfloat16(capsule: Any) -> bool: ...
 def predict(
     folder: str | os.PathLike[str], graph: Graph | None = None, *, own: bool = True
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, list[str], bool]: ...

@@ -87,6 +87,29 @@ def edges(value: Any, array: np.ndarray) -> None:
             "names, rows = np.unique(edge_index, return_inverse=True) has both: "
             "from_numpy(rows.reshape(2, -1), ids=names)"
         )
+    if array.dtype.kind == "b" and array.size:
+        what = "expected whole numbers from 0, found truth values"
+        raise DataError(f"edge_index: {what}; of a matrix of adjacency np.stack(np.nonzero(matrix)) has it")
+
+
+def items(name: str, array: np.ndarray) -> None:
+    """Refuses items that are neither numbers nor texts nor objects.
+
+    Raises:
+        DataError: with what makes numbers of them.
+    """
+    kind = array.dtype.kind
+    if kind == "c":
+        both = f"np.concatenate([{name}.real, {name}.imag], axis=1) has both parts as columns"
+        way = both if name in ("x", "features") else f"{name}.real has one part"
+    elif kind in "mM":
+        way = f"{name}.astype(np.int64) counts their unit"
+    elif array.dtype.names is not None:
+        way = f"np.lib.recfunctions.structured_to_unstructured({name}) has the fields as columns"
+    else:
+        return
+    found = "records" if array.dtype.names is not None else array.dtype.name
+    raise DataError(f"{name}: expected numbers, found {found}; {way}")
 
 
 def _way(value: Any, array: np.ndarray) -> str:
@@ -110,9 +133,7 @@ def numbers(name: str, array: np.ndarray) -> np.ndarray:
     import numpy as np
 
     if array.dtype.kind in "US":
-        raise DataError(
-            f"{name}: expected numbers, found {_such_as(array)}; {name}.astype(np.float32) reads texts of numbers"
-        )
+        raise DataError(f"{name}: expected numbers, found {_such_as(array)}; {_of_texts(name)}")
     if array.dtype.kind != "O":
         return array
     has_texts = any(isinstance(item, str) for item in array.flat)
@@ -126,10 +147,16 @@ def numbers(name: str, array: np.ndarray) -> np.ndarray:
     if array.ndim == 2:
         is_number = [all(isinstance(item, (int, float, np.number)) for item in column) for column in array.T]
         where = f" in column {is_number.index(False)}" if False in is_number else ""
-    way = f"{name}.astype(np.float32) reads texts of numbers" if has_texts else "each has to be one"
+    way = _of_texts(name) if has_texts else "each has to be one"
     if name in ("x", "features"):
         way = f"Graph.from_arrow(edges, nodes) makes features of a table's columns of texts, {way}"
     raise DataError(f"{name}: expected numbers, found {_such_as(array)}{where}; {way}")
+
+
+def _of_texts(name: str) -> str:
+    if name.endswith("_mask"):
+        return f"np.isin(names, {name}) has a truth value a node, of the names of all nodes"
+    return f"{name}.astype(np.float32) reads texts of numbers"
 
 
 def _such_as(array: np.ndarray) -> str:

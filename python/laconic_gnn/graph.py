@@ -27,8 +27,8 @@ _MASKS = ("train_mask", "val_mask", "test_mask")
 class Graph:
     """A graph in memory: edges, and features, labels and masks of its nodes.
 
-    Dense features of 32 bits that are C-contiguous stay where they are: whoever writes into that array afterwards changes
-    the graph. All else is copied once.
+    Dense features that are C-contiguous float32 or bfloat16 stay where they are: whoever writes into that array
+    afterwards changes the graph. All else is copied once.
 
     A notebook shows its sizes. Graphs are made by the functions ``from_...``, by :meth:`read` and by
     :func:`laconic_gnn.generate`.
@@ -75,8 +75,8 @@ class Graph:
 
         Args:
             edge_index: sources and targets, ``[2, edges]``, whole numbers from 0.
-            x: features, ``[nodes, columns]``, dense or a sparse matrix of SciPy. Dense C-contiguous float32 stays where
-                it is.
+            x: features, ``[nodes, columns]``, dense or a sparse matrix of SciPy. Dense C-contiguous float32 and bfloat16
+                stay where they are.
             y: a class a node, ``[nodes]``, as numbers (below 0, NaN or None where unknown) or as texts; or 0 and 1,
                 ``[nodes, classes]``, of several each.
             train_mask, val_mask, test_mask: who trains, validates and tests: truth values, ``[nodes]`` (or ``[nodes,

@@ -47,7 +47,7 @@ def dotted(keys: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping) and "." not in key:
             for inner, of in value.items():
                 add(f"{key}.{inner}", of)
-        elif isinstance(value, Mapping) or "." in key or key in _SHORT:
+        elif isinstance(value, Mapping) or "." in key or key in _SHORT or (key, value) == ("messages", "auto"):
             add(_SHORT.get(key, key), value)
         elif key in OTHERS:
             raise ConfigError(f"{key}: an argument of {OTHERS[key]}, not of this function")

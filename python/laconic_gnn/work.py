@@ -29,13 +29,13 @@ class Plan(dict[str, Any]):
 
     @property
     def bytes(self) -> int:
-        """What all workers will send, framing included."""
+        """What all workers will send, framing included; with ``messages="auto"`` in all runs of the ladder together."""
         return self["bytes"]
 
     @property
     def leaves(self) -> list[str]:
         """What leaves each worker, and to whom, a line each."""
-        return [f"worker {line['worker']} to {line['to']}: {line['words']}" for line in self["leaves"]]
+        return [f"worker {line['worker']} to {line['to']}: {line['words']}" for line in self.get("leaves", [])]
 
     def __repr__(self) -> str:
         return f"Plan({self.bytes:,} bytes, {self['workers']} workers)"
@@ -141,13 +141,19 @@ class Comparison:
     def table(self) -> Table:
         """A row a method: means over its runs. ``test`` is the figure of test nodes, ``test_sd`` its standard deviation
         (None of one run), ``bytes`` all bytes, ``fewer`` how many times fewer than the baseline sends (evaluation left
-        out), ``seconds`` those of training, ``front`` whether it is on the front."""
+        out), ``seconds`` those of training, ``front`` whether it is on the front. ``holds_graph`` is who had to hold the
+        whole graph, ``saw_labels``, ``saw_features``, ``saw_scores`` and ``saw_models`` who saw these of others,
+        ``round_trips`` how often somebody waited in training (None where it is not known)."""
+        parties = ("holds_graph", "saw_labels", "saw_features", "saw_scores", "saw_models")
         kept = ("bytes", "fewer", "boundary", "parameters", "evaluation", "seconds", "memory", "front")
         rows = []
         for method in self.summary["methods"]:
             test, runs = method["test"], len(method["runs"])
             figures = {"name": method["name"], "runs": runs, "test": test["mean"], "test_sd": test["sd"]}
-            rows.append({**figures, **{key: method[key] for key in kept}})
+            account = method["account"] or {}
+            seen = {key: account.get(key) for key in parties}
+            seen["round_trips"] = (account.get("round_trips") or {}).get("training")
+            rows.append({**figures, **{key: method[key] for key in kept}, **seen})
         return Table.of_records(rows)
 
     @cached_property

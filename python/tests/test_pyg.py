@@ -303,6 +303,21 @@ def test_contiguous_float32_stays_where_it_is_and_all_else_is_copied_once() -> N
         assert graph.arrays()["features"][0, 0] == np.float32(before)
 
 
+def test_contiguous_bfloat16_stays_where_it_is_and_is_missed_where_it_moves() -> None:
+    data = small()
+    data.x = data.x.bfloat16()
+    graph = lc.Graph.from_pyg(data, undirected=False)
+    data.x[0, 0] = 7.0
+    assert graph.arrays()["features"].tolist() == [[7, 1], [2, 3], [4, 5]]
+    data.x.share_memory_()
+    with pytest.raises(lc.DataError, match="its memory has moved"):
+        graph.arrays()
+    # Types have columns of their own, so that theirs are copied.
+    typed = two_types()
+    typed["user"].x = typed["user"].x.bfloat16()
+    assert pyg.data(graph_of(typed))["user"].x.tolist() == typed["user"].x.tolist()
+
+
 def test_no_second_copy_of_features_is_made_on_the_way() -> None:
     data = Data(edge_index=torch.tensor([[0], [1]]), x=torch.rand(4000, 128))
     size = data.x.numel() * 4

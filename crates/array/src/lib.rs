@@ -18,11 +18,12 @@
 //! assert_eq!((&array[..], &same[..]), (&[5.0, 2.0][..], &[1.0, 2.0][..]));
 //! ```
 
+mod halves;
 mod huge_pages;
 mod owned;
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +49,25 @@ pub trait Lend<T>: Send + Sync {
     /// Whether they may be others by now, because the file has been written to.
     fn has_changed(&self) -> bool {
         false
+    }
+
+    /// Whether they lie somewhere as they are. Where they do not, such as numbers that are stored in 16 bits,
+    /// [`Lend::values`] makes all of them and keeps them, and [`Lend::copy_to`] makes those that are asked for.
+    fn is_in_place(&self) -> bool {
+        true
+    }
+
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.values().len()
+    }
+
+    /// Writes those from place `from` on into `into`.
+    fn copy_to(&self, from: usize, into: &mut [T])
+    where
+        T: Copy,
+    {
+        into.copy_from_slice(&self.values()[from..][..into.len()]);
     }
 }
 
@@ -111,6 +131,64 @@ impl<T: Element> Array<T> {
         self.lender().filter(|lender| lender.has_changed())?.file()
     }
 
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Held::Owned(owned) => owned.values().len(),
+            Held::Lent(lender) => lender.count(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values of a range: where they are, or made in `room` where they are nowhere as such.
+    pub fn piece<'a>(&'a self, range: Range<usize>, room: &'a mut Vec<T>) -> &'a [T] {
+        match &self.0 {
+            Held::Lent(lender) if !lender.is_in_place() => {
+                room.clear();
+                room.resize(range.len(), T::default());
+                lender.copy_to(range.start, room);
+                room
+            }
+            Held::Owned(_) | Held::Lent(_) => &self[range],
+        }
+    }
+
+    /// Calls `each` with all values in their order: at once where they are, or `most` after `most` where they are
+    /// nowhere as such. Unlike the slice, this never makes all of them.
+    pub fn pieces(&self, most: usize, mut each: impl FnMut(&[T])) {
+        let (len, mut room) = (self.len(), Vec::new());
+        let most = if self.is_in_place() { len } else { most }.max(1);
+        (0..len).step_by(most).for_each(|start| each(self.piece(start..len.min(start + most), &mut room)));
+    }
+
+    /// The value at a place.
+    #[must_use]
+    pub fn at(&self, place: usize) -> T {
+        let mut found = [T::default()];
+        self.copy_to(place, &mut found);
+        found[0]
+    }
+
+    /// Writes the values from place `from` on into `into`.
+    pub fn copy_to(&self, from: usize, into: &mut [T]) {
+        match &self.0 {
+            Held::Owned(owned) => into.copy_from_slice(&owned.values()[from..][..into.len()]),
+            Held::Lent(lender) => lender.copy_to(from, into),
+        }
+    }
+
+    /// Whether the values lie somewhere as they are, so that the slice of all costs nothing.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.lender().is_none_or(Lend::is_in_place)
+    }
+
     /// How many values the array's own memory has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -123,8 +201,7 @@ impl<T: Element> Array<T> {
     /// Makes the array this long: cuts it, or adds zeros.
     pub fn resize(&mut self, len: usize) {
         if let Held::Lent(lender) = &self.0 {
-            let values = lender.values();
-            self.0 = Held::Owned(Owned::copied(&values[..values.len().min(len)]));
+            self.0 = Held::Owned(copied(&**lender, len));
         }
         self.own().resize(len);
     }
@@ -146,20 +223,31 @@ impl<T: Element> Array<T> {
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Held::Owned(owned) => owned.into_vec(),
-            Held::Lent(lender) => lender.values().to_vec(),
+            Held::Lent(lender) => copied(&*lender, usize::MAX).into_vec(),
         }
     }
 
     /// The array's own values, copied now if they were lent.
     fn own(&mut self) -> &mut Owned<T> {
         if let Held::Lent(lender) = &self.0 {
-            self.0 = Held::Owned(Owned::copied(lender.values()));
+            self.0 = Held::Owned(copied(&**lender, usize::MAX));
         }
         match &mut self.0 {
             Held::Owned(owned) => owned,
             Held::Lent(_) => unreachable!("it was copied above"),
         }
     }
+}
+
+/// The first `most` values of a lender, in new memory.
+fn copied<T: Element>(lender: &dyn Lend<T>, most: usize) -> Owned<T> {
+    let count = lender.count().min(most);
+    if lender.is_in_place() {
+        return Owned::copied(&lender.values()[..count]);
+    }
+    let mut copied = Owned::zeros(count);
+    lender.copy_to(0, copied.values_mut());
+    copied
 }
 
 impl<T> Deref for Array<T> {

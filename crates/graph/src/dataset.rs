@@ -111,6 +111,9 @@ impl Dataset {
     }
 }
 
+/// So many rows of features that are lent in 16 bits are widened at once.
+const ROWS_AT_ONCE: usize = 256;
+
 /// Node features, one row a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Features {
@@ -146,7 +149,45 @@ impl Features {
         }
     }
 
-    /// The values that are stored: all of them if dense, those that are not 0 if sparse.
+    /// Calls `each` with row, column and number of all that is stored, row after row.
+    pub fn for_each(&self, mut each: impl FnMut(usize, usize, f32)) {
+        match self {
+            Features::None => {}
+            Features::Dense { columns, values } => {
+                let (width, mut row) = ((*columns).max(1), 0);
+                values.pieces(width.saturating_mul(ROWS_AT_ONCE), |piece| {
+                    for numbers in piece.chunks_exact(width) {
+                        numbers.iter().enumerate().for_each(|(column, &number)| each(row, column, number));
+                        row += 1;
+                    }
+                });
+            }
+            Features::Sparse { offsets, .. } => {
+                (1..offsets.len())
+                    .for_each(|end| self.for_each_of(end - 1, |column, number| each(end - 1, column, number)));
+            }
+        }
+    }
+
+    /// Calls `each` with column and number of all that is stored of a row.
+    pub fn for_each_of(&self, row: usize, mut each: impl FnMut(usize, f32)) {
+        match self {
+            Features::None => {}
+            Features::Dense { columns, values } => {
+                let (start, mut room) = (row * columns, Vec::new());
+                let numbers = values.piece(start..start + columns, &mut room);
+                numbers.iter().enumerate().for_each(|(column, &number)| each(column, number));
+            }
+            Features::Sparse { offsets, indices, values, .. } => {
+                let stored = offsets[row] as usize..offsets[row + 1] as usize;
+                let columns = indices[stored.clone()].iter();
+                columns.zip(&values[stored]).for_each(|(&column, &number)| each(column as usize, number));
+            }
+        }
+    }
+
+    /// The values that are stored: all of them if dense, those that are not 0 if sparse. Where a program lends them in
+    /// 16 bits they are made, and kept, for this.
     pub fn stored(&self) -> &[f32] {
         match self {
             Features::None => &[],

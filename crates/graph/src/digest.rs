@@ -73,7 +73,9 @@ pub(crate) fn rows(hash: &mut blake3::Hasher, features: &Features, labels: &Labe
         Features::None => {}
         Features::Dense { columns, values } => {
             array(hash, "dense columns", &[*columns as u64]);
-            array(hash, "features", values);
+            head(hash, "features", values.len() as u64);
+            // Of numbers of 32 bits, however they are stored.
+            values.pieces(LARGE, |piece| update(hash, piece));
         }
         Features::Sparse { columns, offsets, indices, values } => {
             array(hash, "sparse columns", &[*columns as u64]);
@@ -102,6 +104,10 @@ const LARGE: usize = 1 << 20;
 /// machine.
 pub(crate) fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
     head(hash, name, values.len() as u64);
+    update(hash, values);
+}
+
+fn update<T: NoUninit>(hash: &mut blake3::Hasher, values: &[T]) {
     let bytes: &[u8] = bytemuck::cast_slice(values);
     if bytes.len() < LARGE {
         hash.update(bytes);

@@ -101,27 +101,22 @@ pub fn types_of(features: &Features, types: &[NodeType]) -> Option<Vec<u16>> {
     match features {
         Features::None => None,
         Features::Dense { columns, .. } if ends.last() != Some(columns) || *columns == 0 => None,
-        Features::Dense { columns, values } => values.chunks_exact(*columns).map(type_of_dense).collect(),
+        Features::Dense { columns, values } => {
+            let (starts, mut room) = ((0..values.len()).step_by(*columns), Vec::new());
+            starts.map(|start| type_of_dense(values.piece(start..start + columns, &mut room))).collect()
+        }
         Features::Sparse { offsets, indices, .. } => offsets.windows(2).map(|row| type_of(row, indices)).collect(),
     }
 }
 
-/// Calls `each` for the values of a row that are not 0.
+/// Calls `each` for the values of a row that are not 0 if it is dense, and for all that are stored if it is sparse.
 fn for_each_value(features: &Features, row: usize, mut each: impl FnMut(usize, f32)) {
-    match features {
-        Features::None => {}
-        Features::Dense { columns, values } => {
-            let row = values[row * columns..][..*columns].iter().enumerate();
-            row.filter(|(_, value)| **value != 0.0).for_each(|(column, &value)| each(column, value));
+    let is_dense = matches!(features, Features::Dense { .. });
+    features.for_each_of(row, |column, value| {
+        if value != 0.0 || !is_dense {
+            each(column, value);
         }
-        Features::Sparse { offsets, indices, values, .. } => {
-            let stored = offsets[row] as usize..offsets[row + 1] as usize;
-            indices[stored.clone()]
-                .iter()
-                .zip(&values[stored])
-                .for_each(|(&column, &value)| each(column as usize, value));
-        }
-    }
+    });
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub enum Kind {
     Uint,
     /// IEEE floating-point numbers.
     Float,
+    /// bfloat16, the upper half of a `f32`: no file has it, but other programs do.
+    Bfloat,
     /// Byte strings of fixed length.
     Bytes,
     /// Text of fixed length, four bytes a character.

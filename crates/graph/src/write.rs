@@ -155,13 +155,15 @@ impl<W: Write> Archive<W> {
             Features::Dense { columns, values } if !exact.is_empty() => {
                 let mut kept = vec![None; *columns];
                 exact.columns.iter().for_each(|of| kept[of.column] = Some(&of.values));
-                let number = |(at, &value): (usize, &f32)| {
+                let number = |at: usize| {
                     let (row, column) = (at / columns, at % columns);
-                    kept[column].map_or(f64::from(value), |of| of[row].value)
+                    kept[column].map_or_else(|| f64::from(values.at(at)), |of| of[row].value)
                 };
-                self.array("features", &[nodes, *columns], values.iter().enumerate().map(number))
+                self.array("features", &[nodes, *columns], (0..values.len()).map(number))
             }
-            Features::Dense { columns, values } => self.array("features", &[nodes, *columns], values.iter().copied()),
+            Features::Dense { columns, values } => {
+                self.array("features", &[nodes, *columns], (0..values.len()).map(|at| values.at(at)))
+            }
             Features::Sparse { columns, offsets, indices, values } => {
                 if exact.is_empty() {
                     self.array("features_data", &[values.len()], values.iter().copied())?;

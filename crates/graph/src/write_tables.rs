@@ -203,7 +203,7 @@ fn feature_values(dataset: &Dataset, column: usize) -> Values<'_> {
     }
     match &dataset.features {
         Features::None => Values::Floats(Box::new(|_| 0.0)),
-        Features::Dense { columns, values } => Values::Floats(Box::new(move |row| values[row * columns + column])),
+        Features::Dense { columns, values } => Values::Floats(Box::new(move |row| values.at(row * columns + column))),
         Features::Sparse { offsets, indices, values, .. } => Values::Floats(Box::new(move |row| {
             let stored = offsets[row] as usize..offsets[row + 1] as usize;
             let found = indices[stored.clone()].binary_search(&(column as u32));

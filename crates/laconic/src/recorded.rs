@@ -6,6 +6,7 @@ use std::path::Path;
 
 use laconic_nn::metric::Metric;
 use laconic_train::config::MeansEvaluator;
+use laconic_train::record::account::Party;
 use laconic_train::record::claim::METRICS;
 use laconic_train::record::summary::BytesSummary;
 use laconic_train::worker::evaluate::Figures;
@@ -86,6 +87,10 @@ impl Recorded {
 
     /// Which process had to hold the whole graph; `None` where none had to.
     pub fn whole_graph_at(&self) -> Option<&'static str> {
+        if let Some(account) = &self.summary.account {
+            return Some(account.holds_graph).filter(|holder| *holder != Party::Nobody).map(Party::name);
+        }
+        // Older programs have written no account.
         let averaging = self.summary.averaging.as_ref();
         match averaging.map(|averaging| averaging.evaluator) {
             Some(MeansEvaluator::Aggregator) => Some("aggregator"),

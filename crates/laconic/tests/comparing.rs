@@ -48,6 +48,9 @@ fn a_plan_says_what_every_method_will_send_and_runs_nothing() {
             assert!(if is_bound { sent <= planned } else { sent == planned }, "{name}: {sent} of {planned}");
         }
         assert!(is_bound || planned["fewer"] == line["fewer"], "{planned}");
+        // The plan knows all parts, the run's own account one worker's.
+        assert_eq!(planned["account"], line["account"], "{planned}");
+        assert_eq!(planned["account"]["saw_models"], "peers", "{planned}");
         let alone = place.json("plan run.toml --set schedule.kind=synchronous");
         let of = |plan: &Value| plan["seconds_on_links"].as_array().expect("links").len();
         assert!(of(planned) >= of(&alone).min(9));
@@ -56,6 +59,7 @@ fn a_plan_says_what_every_method_will_send_and_runs_nothing() {
     assert!(leaves(0).contains("hidden_rows") && leaves(0).contains("gradients_of_rows"), "{}", leaves(0));
     assert!(!leaves(1).contains("gradients_of_rows"), "rows are frozen: {}", leaves(1));
     assert!(text.contains("leaves: lazy: features, hidden_rows"), "{text}");
+    assert!(text.contains(" ..FSM ") && text.contains("saw: who saw"), "{text}");
     assert!(text.contains("wan-20mbit-80ms") && text.contains("≥") && text.contains("6 runs"), "{text}");
 }
 

@@ -23,7 +23,7 @@ use laconic_wire::codec::{
 };
 use laconic_wire::{Content, FramePurpose, MessageKey, Rank, Tag, WireError};
 
-use foreign_codecs::{LOW_RANK, SCALE, SPARSE};
+use foreign_codecs::{POWER, SCALE, SPARSE};
 use own_codec::TOP_K;
 use own_partitioner::STREAMING_GREEDY;
 
@@ -381,12 +381,12 @@ fn a_codec_that_leaves_values_out_carries_no_figures_and_sums_with_feedback_alon
 
 /// Members with codecs that take matrices, vary, remember and prepare.
 fn with_foreign_codecs() -> Members {
-    [&LOW_RANK, &SPARSE, &SCALE]
+    [&POWER, &SPARSE, &SCALE]
         .into_iter()
         .fold(members(), |members, kind| members.with_codec(kind).expect("name and number are free"))
 }
 
-const PARAMETERS: [&str; 5] = ["top_k", "low_rank", "sparse", "scale", "{codec=\"masked\",ratio=3}"];
+const PARAMETERS: [&str; 5] = ["top_k", "power", "sparse", "scale", "{codec=\"masked\",ratio=3}"];
 
 #[test]
 fn parameters_keep_the_laws_of_methods_through_codecs_that_remember_vary_and_take_matrices() {
@@ -413,7 +413,7 @@ fn rows_keep_the_laws_of_methods_behind_a_state_that_their_codec_prepares() {
     }
     let reveal = with_foreign_codecs().parse("", &["messages.forward={codec=\"scale\",reveal=true}".to_owned()]);
     let reveal = reveal.expect_err("rows cannot be revealed").to_string();
-    assert!(reveal.contains("prepares whole rows"), "{reveal}");
+    assert!(reveal.contains("takes whole rows"), "{reveal}");
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn what_loses_nothing_changes_no_parameter_and_what_loses_some_still_learns() {
         let accuracy = |run: &Run| run.test("accuracy").expect("nodes are tested");
         for codec in PARAMETERS {
             let setting = format!("messages.parameters={codec}");
-            let remembers = ["top_k", "low_rank", "scale"].contains(&codec);
+            let remembers = ["top_k", "power", "scale"].contains(&codec);
             if remembers && further == "schedule.kind=averaging" {
                 continue;
             }

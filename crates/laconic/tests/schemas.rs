@@ -213,6 +213,14 @@ fn partitioned(place: &Place) -> Vec<Value> {
     lines.iter().map(|line| place.json(&format!("partition {line}"))).collect()
 }
 
+/// The summary, the ladder, and the ladder after the run, where all is left to the program.
+fn left_to_the_program(place: &Place) -> [Value; 3] {
+    let auto = "run.toml --set messages=auto --set messages.budget=1GB --set messages.target=1.0";
+    let summary = place.json(&format!("train {auto} --out auto"));
+    let text = std::fs::read_to_string(place.path("auto/auto.json")).expect("a ladder");
+    [summary, place.json(&format!("plan {auto}")), serde_json::from_str(&text).expect("JSON")]
+}
+
 /// What is printed of nodes, with names of classes and without, and of pairs.
 fn predicted(place: &Place) -> [Value; 3] {
     place.json("train run.toml --out linked --set task.kind=link_prediction --set train.metrics=hits@100");
@@ -290,9 +298,12 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     check("`laconic partition`", &partitioned(&place));
     let lossy = format!("--set messages.forward=quantised --set schedule.kind=synchronous {AT_RANDOM}");
     let shaped = "--set transport.shape=50mbit,25ms --set messages.backward=masked";
+    let [tried, ladder, climbed] = left_to_the_program(&place);
+    check("`auto.json`", &[ladder, climbed]);
     check(
         "`laconic plan`",
         &[
+            place.json("plan run.toml --explain"),
             place.json("plan run.toml"),
             place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv --out page.md")),
             any(&place, "plan run.toml --set messages.budget=16kB --set policy.deny=[\"features\"]"),
@@ -308,7 +319,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let areas = place.json("train people.toml --out areas --set data.nodes_path=alike.csv --set train.metrics=roc_auc");
     let people = place.json("train people.toml --out people");
     let links = place.json("train run.toml --out links --set task.kind=link_prediction");
-    check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links]);
+    check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links, tried]);
     check("`metrics.jsonl`", &rounds(&place, &["run", "noted", "trained", "areas", "links"]));
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
     let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");

@@ -40,7 +40,9 @@ impl Lend<f32> for Shared {
 impl Graph {
     /// Runs begin with a copy of the dataset, which leaves dense features where they are.
     fn of(mut dataset: Dataset, roles: Roles, source: Option<PathBuf>) -> Graph {
-        if let Features::Dense { values, .. } = &mut dataset.features {
+        if let Features::Dense { values, .. } = &mut dataset.features
+            && values.lender().is_none()
+        {
             *values = Array::lent(Arc::new(Shared(std::mem::take(values))));
         }
         Graph { dataset, roles, source }

@@ -1,6 +1,7 @@
 //! Arrays of NumPy, lent to readers without a copy.
 #![allow(unsafe_code)]
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use laconic_array::Lend;
@@ -9,6 +10,7 @@ use laconic_graph::read::arrays::LentArray;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
 /// The bytes of an array that Python keeps alive as long as this is.
 struct Held {
@@ -50,6 +52,8 @@ pub fn lent(name: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray
         b'f' => Kind::Float,
         b'S' => Kind::Bytes,
         b'U' => Kind::Unicode,
+        // What NumPy has no type for comes as records of its bits; see `sources/numpy.py`.
+        b'V' if array.dtype().names().is_some_and(|names| names == ["bfloat16"]) => Kind::Bfloat,
         _ => Kind::Other,
     };
     let (item_bytes, shape) = (array.dtype().itemsize(), array.shape());
@@ -66,4 +70,37 @@ pub fn lent(name: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray
         unsafe { (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).data.cast::<u8>().cast_const() };
     let held = Held { _array: array.clone().unbind(), bytes, len: array.len() * item_bytes };
     Ok(LentArray { header, bytes: Arc::new(held) })
+}
+
+/// How a tensor of DLPack begins.
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: [i32; 2],
+    dimensions: i32,
+    /// What its numbers are: of which kind, of how many bits, and how many in one item.
+    kind: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+/// What DLPack calls whole numbers without a sign.
+const UNSIGNED: u8 = 1;
+/// What it calls bfloat16.
+const BFLOAT: u8 = 4;
+
+/// Makes bfloat16 that DLPack lends whole numbers of as many bits, which NumPy has; whether it was bfloat16.
+///
+/// # Errors
+/// If it is no tensor of DLPack that nobody has taken yet.
+#[pyfunction]
+pub fn mark_bfloat16(capsule: &Bound<'_, PyCapsule>) -> PyResult<bool> {
+    let tensor = capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>().as_ptr();
+    // SAFETY: what is called so begins with a tensor, and is whose the capsule is: who takes it takes it as it is then.
+    let Tensor { kind, bits, lanes, .. } = unsafe { &mut *tensor };
+    let is_bfloat = (*kind, *bits, *lanes) == (BFLOAT, 16, 1);
+    if is_bfloat {
+        *kind = UNSIGNED;
+    }
+    Ok(is_bfloat)
 }

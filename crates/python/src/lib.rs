@@ -21,6 +21,8 @@ mod _laconic {
     #[pymodule_export]
     use super::graph::Graph;
     #[pymodule_export]
+    use super::lent::mark_bfloat16;
+    #[pymodule_export]
     use super::predict::predict;
     #[pymodule_export]
     use super::train::{resume, train, transport};

@@ -43,6 +43,8 @@
 //! ARCHITECTURE.md; its modules are hidden here and may change.
 
 #[doc(hidden)]
+pub mod auto;
+#[doc(hidden)]
 pub mod averaging;
 pub mod config;
 pub mod error;
@@ -70,6 +72,7 @@ pub mod selection;
 #[doc(hidden)]
 pub mod worker;
 
+pub use auto::train;
 pub use config::Config;
 pub use error::{Result, TrainError};
 pub use fit::observe::RoundReport;
@@ -80,4 +83,4 @@ pub use record::observer::Observer;
 pub use record::summary::Summary;
 pub use record::weights::Weights;
 pub use run::verify::verify;
-pub use run::{Data, Loaded, Options, Run, load, plan, predict, resume, run_worker, train};
+pub use run::{Data, Loaded, Options, Run, load, plan, predict, resume, run_worker};

@@ -1,7 +1,7 @@
 //! The ledger: how many frames and bytes went where, in which round, for what.
 
 use crate::account::{Count, Entry, Row};
-use crate::{Direction, FramePurpose, Kind, PerKind, Rank, Tag};
+use crate::{Direction, FramePurpose, Kind, PerKind, Rank, Tag, Waits};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -23,6 +23,8 @@ pub struct Ledger {
     is_of_totals: bool,
     /// What all that is entered by its tag is for, whatever the tag says.
     counted_as: Option<FramePurpose>,
+    /// Waits for what is entered by its tag, where they are noted.
+    waits: Option<Waits>,
 }
 
 /// One account in which two ledgers differ.
@@ -62,6 +64,31 @@ impl Ledger {
         Ledger { counted_as: Some(purpose), ..self }
     }
 
+    /// The same that notes waits for what is entered by its tag, as `other` does or does not.
+    #[must_use]
+    pub fn noting_waits_as(self, other: &Ledger) -> Ledger {
+        if other.waits.is_some() { self.noting_waits() } else { self }
+    }
+
+    /// The same that notes waits for what is entered by its tag, until they are taken out.
+    #[must_use]
+    pub fn noting_waits(self) -> Ledger {
+        Ledger { waits: Some(Waits::default()), ..self }
+    }
+
+    /// Takes out the waits that were noted; no more are.
+    pub fn take_waits(&mut self) -> Waits {
+        self.waits.take().unwrap_or_default()
+    }
+
+    /// Enters what nobody waits for, or waits for apart from other frames.
+    pub fn unawaited<R>(&mut self, enter: impl FnOnce(&mut Ledger) -> R) -> R {
+        let waits = self.waits.take();
+        let entered = enter(self);
+        self.waits = waits;
+        entered
+    }
+
     /// Whether accounts are kept, not totals alone.
     pub fn keeps_accounts(&self) -> bool {
         !self.is_of_totals
@@ -76,6 +103,9 @@ impl Ledger {
     pub fn record_count(&mut self, tag: Tag, peer: Rank, count: Count) {
         let tag = Tag { purpose: self.counted_as.unwrap_or(tag.purpose), ..tag };
         let Tag { direction, layer, round, .. } = tag;
+        if let (Some(waits), true) = (&mut self.waits, count.frames > 0) {
+            waits.note(tag);
+        }
         self.enter(Entry { round, peer, kind: tag.kind(), layer, direction }, count);
     }
 
@@ -105,6 +135,9 @@ impl Ledger {
             for (entry, &count) in &other.accounts {
                 *self.accounts.entry(*entry).or_default() += count.times(times);
             }
+        }
+        if let (Some(waits), Some(more)) = (&mut self.waits, &other.waits) {
+            waits.add_times(more, times);
         }
         for (kind, count) in other.kinds.iter() {
             self.kinds[kind] += count.times(times);

@@ -62,6 +62,7 @@ pub mod rank;
 pub mod tag;
 pub mod transport;
 mod vector;
+mod waits;
 
 pub use account::{Count, Entry, Row};
 pub use clock::{Clock, ManualClock, ThreadClock, WallClock};
@@ -84,3 +85,4 @@ pub use transport::star::StarTransport;
 pub use transport::threads::{ThreadsTransport, threads};
 pub use transport::{End, Transport};
 pub use vector::{Hop, VectorCoder};
+pub use waits::Waits;

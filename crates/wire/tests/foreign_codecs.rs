@@ -36,15 +36,15 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 /// The best that one column times one row can say of a matrix, by one step of the power method, which begins where the
 /// last one ended (Vogels, Karimireddy and Jaggi, 2019).
-pub struct LowRank;
+pub struct Power;
 
 /// What a registry needs to know.
-pub static LOW_RANK: CodecKind = CodecKind {
-    name: "low_rank",
+pub static POWER: CodecKind = CodecKind {
+    name: "power",
     number: 34,
     remembers: true,
     of_matrices: true,
-    build: |_, _| Ok(Box::new(LowRank)),
+    build: |_, _| Ok(Box::new(Power)),
     ..CodecKind::PLAIN
 };
 
@@ -54,9 +54,9 @@ fn unit(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-impl Codec for LowRank {
+impl Codec for Power {
     fn id(&self) -> CodecId {
-        LOW_RANK.id()
+        POWER.id()
     }
 
     fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
@@ -64,7 +64,7 @@ impl Codec for LowRank {
     }
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
-        refuse_not_finite(LOW_RANK.name, &rows)?;
+        refuse_not_finite(POWER.name, &rows)?;
         let (count, columns) = (rows.rows.len(), rows.columns);
         if count * columns == 0 {
             return Ok(());
@@ -90,7 +90,7 @@ impl Codec for LowRank {
 
     fn decode(&mut self, _: Message<'_>, payload: &[u8], mut into: RowsMut<'_>, store: Store) -> Result<()> {
         let (count, columns) = (into.rows.len(), into.columns);
-        expect(LOW_RANK.name, self.bytes(&Level::WHOLE, count, columns), payload)?;
+        expect(POWER.name, self.bytes(&Level::WHOLE, count, columns), payload)?;
         let factors = floats(payload);
         for row in 0..if columns == 0 { 0 } else { count } {
             for column in 0..columns {
@@ -218,7 +218,7 @@ impl Codec for Scale {
 
 #[test]
 fn the_laws_of_codecs_hold_for_codecs_from_outside() {
-    for kind in [&LOW_RANK, &SPARSE, &SCALE] {
+    for kind in [&POWER, &SPARSE, &SCALE] {
         let registry = CodecRegistry::default().with(kind).unwrap();
         laws::codecs::check(kind, &registry, &[Options::default()]);
     }

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import checks
+from .. import _laconic, checks
 from ..errors import DataError
 
 if TYPE_CHECKING:
@@ -116,9 +116,11 @@ def array(name: str, value: Any) -> np.ndarray:
     if hasattr(value, "detach"):
         value = value.detach()
         try:
-            return np.asarray(value.numpy())
+            found = np.asarray(value.numpy())
         except TypeError:
-            return np.asarray(value.float().numpy())
+            found = np.asarray(value.float().numpy())
+        checks.items(name, found)
+        return found
     if hasattr(value, "tocsr"):
         way = "Graph.from_scipy takes it" if name == "edge_index" else f"{name}.toarray() is one"
         raise DataError(f"{name}: expected an array, found a sparse matrix; {way}")
@@ -130,7 +132,55 @@ def array(name: str, value: Any) -> np.ndarray:
     # Types that other packages add to NumPy, such as ml_dtypes.bfloat16.
     if found.dtype.kind == "V" and found.dtype.names is None:
         return found.astype(np.float32)
+    checks.items(name, found)
     return found
+
+
+def bfloat16(value: Any) -> np.ndarray | None:
+    """bfloat16 where it lies, as the extension knows it: records of 16 bits that are called so.
+
+    Takes arrays of ml_dtypes, and what has DLPack, such as tensors. None of what is of another type, or not in this
+    machine's memory.
+    """
+    import numpy as np
+
+    record = np.dtype([("bfloat16", np.uint16)])
+    kind = getattr(value, "dtype", "bfloat16")
+    if isinstance(value, np.ndarray):
+        return value.view(record) if kind == record or str(kind) == "bfloat16" else None
+    if not hasattr(value, "__dlpack__") or not str(kind).endswith("bfloat16"):
+        return None
+    try:
+        lent = _Bits(value.detach() if hasattr(value, "detach") else value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None  # `array` says what is wrong with it.
+    return np.from_dlpack(lent).view(record) if lent.are_bfloat16 else None
+
+
+class _Bits:
+    """What DLPack lends as bfloat16, which NumPy has not, as whole numbers of as many bits."""
+
+    def __init__(self, lender: Any) -> None:
+        self._device = lender.__dlpack_device__()
+        self._capsule = lender.__dlpack__()
+        self.are_bfloat16 = self._device[0] == 1 and _laconic.mark_bfloat16(self._capsule)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self._device
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    """The numbers of :func:`bfloat16` as float32, in new memory; other arrays as they are."""
+    import numpy as np
+
+    if values.dtype.names != ("bfloat16",):
+        return values
+    wide = values["bfloat16"].astype(np.uint32, order="C")
+    wide <<= 16
+    return wide.view(np.float32)
 
 
 def _has_dlpack_alone(value: Any) -> bool:
@@ -149,8 +199,8 @@ def contiguous(values: np.ndarray) -> np.ndarray:
 def features(name: str, value: Any) -> dict[str, np.ndarray]:
     """Features as one dense array, or as the arrays of sparse rows.
 
-    C-contiguous float32 stays where it is. Of what is not C-contiguous numbers that float32 holds are copied once, as
-    rows of float32; others are copied by the extension, which looks at what rounding would lose.
+    C-contiguous float32 and bfloat16 stay where they are. Other bfloat16 is copied once, as it is. Of what else is not
+    C-contiguous numbers that float32 holds are copied once, as rows of float32; others are copied by the extension, which looks at what rounding would lose.
     """
     import numpy as np
 
@@ -164,7 +214,13 @@ def features(name: str, value: Any) -> dict[str, np.ndarray]:
     if rows is not None:
         parts = ("data", "indices", "indptr", "shape")
         return {f"features_{part}": contiguous(array(name, of)) for part, of in zip(parts, rows)}
+    bits = bfloat16(value)
+    if bits is not None:
+        return {name: np.ascontiguousarray(bits) if bits.ndim == 2 else contiguous(widened(bits))}
     values = checks.numbers(name, array(name, value))
+    if values.ndim > 2:
+        shape = list(values.shape)
+        raise DataError(f"{name}: expected [nodes, columns], found {shape}; {name}.reshape({shape[0]}, -1) has them so")
     is_narrow = values.dtype.itemsize <= 2 or values.dtype == np.float32
     if values.dtype.kind in "biuf" and is_narrow and not values.flags.c_contiguous:
         values = values.astype(np.float32, order="C")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from .numpy import MASKS, array, features, labels
+from .numpy import MASKS, array, features, labels, widened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +35,8 @@ def arguments(data: Any) -> dict[str, Any]:
     ``val_edge_index`` …                                    links that are held out, as in the interchange format
     ======================================================  =========================================================
 
-    Other attributes are not read. ``x`` that is C-contiguous float32 stays where it is, all else is copied once on its
-    way into the graph; bfloat16 and the types of 8 bits become float32 in that copy.
+    Other attributes are not read. ``x`` that is C-contiguous float32 or bfloat16 stays where it is, all else is copied
+    once on its way into the graph; the types of 8 bits become float32 in that copy.
 
     The types of a ``HeteroData`` come one after the other, in their order. Its nodes are called ``TYPE/ROW``
     (``TYPE/ID`` with ``n_id``), its relations ``SOURCE__NAME__TARGET``, and every type of nodes has its own feature
@@ -349,7 +349,7 @@ def _rows(x: dict[str, Any], count: int, kind: str) -> tuple[np.ndarray, np.ndar
 
     if len(x) == 1:
         [dense] = x.values()
-        dense = _sized("x", dense, count, kind)
+        dense = widened(_sized("x", dense, count, kind))
         dense = dense.reshape(count, -1) if dense.ndim != 2 else dense
         rows, indices = np.nonzero(dense)
         values, columns = dense[rows, indices], dense.shape[1]

@@ -254,32 +254,17 @@ const WEIGHT_USUAL: f32 = 1e6;
 
 /// How many columns have one value for all nodes.
 fn constant_columns(features: &Features, nodes: usize) -> usize {
-    match features {
-        Features::None => 0,
-        Features::Dense { columns, values } => {
-            let mut constant = vec![true; *columns];
-            let first = values.get(..*columns).unwrap_or(&[]);
-            for row in values.chunks_exact((*columns).max(1)) {
-                row.iter()
-                    .zip(first)
-                    .zip(&mut constant)
-                    .for_each(|((value, first), constant)| *constant &= value == first);
-            }
-            constant.into_iter().filter(|&constant| constant).count()
-        }
-        Features::Sparse { columns, indices, values, .. } => {
-            // Per column: stored values, the least and the largest of them.
-            let mut seen = vec![(0usize, f32::INFINITY, f32::NEG_INFINITY); *columns];
-            for (&column, &value) in indices.iter().zip(values) {
-                let (count, least, largest) = &mut seen[column as usize];
-                (*count, *least, *largest) = (*count + 1, least.min(value), largest.max(value));
-            }
-            let constant = |&&(count, least, largest): &&(usize, f32, f32)| {
-                count == 0 || least == largest && (count == nodes || least == 0.0)
-            };
-            seen.iter().filter(constant).count()
-        }
-    }
+    // Per column: stored values, the least and the largest of them.
+    let mut seen = vec![(0usize, f32::INFINITY, f32::NEG_INFINITY); features.columns()];
+    features.for_each(|_, column, value| {
+        let (count, least, largest) = &mut seen[column];
+        let range = if value.is_nan() { (f32::NEG_INFINITY, f32::INFINITY) } else { (value, value) };
+        (*count, *least, *largest) = (*count + 1, least.min(range.0), largest.max(range.1));
+    });
+    let constant = |&&(count, least, largest): &&(usize, f32, f32)| {
+        count == 0 || least == largest && (count == nodes || least == 0.0)
+    };
+    seen.iter().filter(constant).count()
 }
 
 #[cfg(test)]

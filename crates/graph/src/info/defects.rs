@@ -14,15 +14,14 @@ pub fn unusable(dataset: &Dataset, split: Option<usize>) -> Option<String> {
 
 /// Says how many features are not finite and where the first is.
 pub(crate) fn broken_features(features: &Features, ids: &Ids) -> Option<String> {
-    let values = features.stored();
-    let first = values.iter().position(|value| !value.is_finite())?;
-    let broken = values.iter().filter(|value| !value.is_finite()).count();
-    let (row, column) = match features {
-        Features::Sparse { offsets, indices, .. } => {
-            (offsets.partition_point(|&start| start as usize <= first) - 1, indices[first] as usize)
+    let (mut broken, mut first) = (0, None);
+    features.for_each(|row, column, value| {
+        if !value.is_finite() {
+            broken += 1;
+            first.get_or_insert((row, column));
         }
-        _ => (first / features.columns(), first % features.columns()),
-    };
+    });
+    let (row, column) = first?;
     let node = ids.name(row);
     Some(format!("{broken} feature values are not finite, the first at node {node}, column {column}"))
 }

@@ -11,22 +11,12 @@ const RATIO: f64 = 100.0;
 pub fn unlike_scales(features: &Features, names: &[String], are_of_tables: bool) -> Option<String> {
     let columns = features.columns();
     let mut sums = vec![(0.0f64, 0u64); columns];
-    let mut see = |column: usize, value: f32| {
+    features.for_each(|_, column, value| {
         if value != 0.0 && value.is_finite() {
             let (squares, count) = &mut sums[column];
             (*squares, *count) = (*squares + f64::from(value).powi(2), *count + 1);
         }
-    };
-    match features {
-        Features::None => {}
-        Features::Dense { values, .. } => {
-            let rows = values.chunks_exact(columns.max(1));
-            rows.for_each(|row| row.iter().enumerate().for_each(|(column, &value)| see(column, value)));
-        }
-        Features::Sparse { indices, values, .. } => {
-            indices.iter().zip(values).for_each(|(&column, &value)| see(column as usize, value));
-        }
-    }
+    });
     let size = |&(squares, count): &(f64, u64)| (squares / count as f64).sqrt();
     let sizes = sums.iter().enumerate().filter(|(_, sum)| sum.1 > 0).map(|(column, sum)| (size(sum), column));
     let sizes: Vec<(f64, usize)> = sizes.collect();

@@ -157,7 +157,9 @@ fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
     };
     let columns = features.columns();
     let all = (nodes * columns).max(1);
-    let density = features.stored().iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
+    let mut others = 0;
+    features.for_each(|_, _, value| others += usize::from(value != 0.0));
+    let density = others as f64 / all as f64;
     Some(FeatureInfo { columns, sparse, density })
 }
 

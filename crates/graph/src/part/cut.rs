@@ -148,12 +148,12 @@ fn feature_rows(features: &Features, members: &[u32]) -> Features {
     match features {
         Features::None => Features::None,
         // All of them in their order: what a program lends is lent on.
-        Features::Dense { columns, values } if values.lender().is_some() && members.len() * columns == values.len() => {
+        Features::Dense { columns, values } if is_lent_whole(values, members.len() * columns) => {
             Features::Dense { columns: *columns, values: values.clone() }
         }
         Features::Dense { columns, values } => {
             let mut rows = Array::zeros(members.len() * columns);
-            gather_into(&mut rows, values, *columns, members);
+            gather_with(&mut rows, *columns, members, |node, row| values.copy_to(node * columns, row));
             Features::Dense { columns: *columns, values: rows }
         }
         Features::Sparse { columns, offsets, indices, values } => {
@@ -170,6 +170,11 @@ fn feature_rows(features: &Features, members: &[u32]) -> Features {
     }
 }
 
+/// Whether a part of so many values has all that a program lends, which workers can read where they are.
+fn is_lent_whole(values: &Array<f32>, part: usize) -> bool {
+    values.lender().is_some() && values.is_in_place() && part == values.len()
+}
+
 fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
     match labels {
         Labels::None => Labels::None,
@@ -183,15 +188,14 @@ fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
 /// The rows `members` of a matrix of `width` columns.
 fn gather<T: Copy + Default + Send + Sync>(values: &[T], width: usize, members: &[u32]) -> Vec<T> {
     let mut rows = vec![T::default(); members.len() * width];
-    gather_into(&mut rows, values, width, members);
+    gather_with(&mut rows, width, members, |node, row| row.copy_from_slice(&values[node * width..][..width]));
     rows
 }
 
-fn gather_into<T: Copy + Send + Sync>(rows: &mut [T], values: &[T], width: usize, members: &[u32]) {
+/// Fills rows of `width` values, one for each member, with what `copy` writes into the row of a node.
+fn gather_with<T: Send>(rows: &mut [T], width: usize, members: &[u32], copy: impl Fn(usize, &mut [T]) + Sync) {
     let pieces = rows.par_chunks_mut((AT_ONCE * width).max(1)).zip(members.par_chunks(AT_ONCE));
     pieces.for_each(|(rows, members)| {
-        for (into, &node) in rows.chunks_exact_mut(width).zip(members) {
-            into.copy_from_slice(&values[node as usize * width..(node as usize + 1) * width]);
-        }
+        rows.chunks_exact_mut(width).zip(members).for_each(|(row, &node)| copy(node as usize, row));
     });
 }

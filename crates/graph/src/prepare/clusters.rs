@@ -21,7 +21,8 @@ pub fn feature_clusters(features: &Features, nodes: usize, seed: u64) -> Labels 
     let mut centres: Vec<Vec<f64>> = Vec::new();
     for cluster in 0..clusters as u64 {
         let mut centre = vec![0.0; columns];
-        each_value(features, key.with(cluster).below(nodes as u64) as usize, |column, value| centre[column] = value);
+        features
+            .for_each_of(key.with(cluster).below(nodes as u64) as usize, |column, value| centre[column] = value.into());
         centres.push(centre);
     }
     let mut of = vec![0; nodes];
@@ -32,7 +33,7 @@ pub fn feature_clusters(features: &Features, nodes: usize, seed: u64) -> Labels 
         let mut sums = vec![vec![0.0; columns]; clusters];
         for (node, &cluster) in of.iter().enumerate() {
             counts[cluster as usize] += 1.0;
-            each_value(features, node, |column, value| sums[cluster as usize][column] += value);
+            features.for_each_of(node, |column, value| sums[cluster as usize][column] += f64::from(value));
         }
         for ((centre, sum), count) in centres.iter_mut().zip(sums).zip(counts).filter(|(_, count)| *count > 0.0) {
             *centre = sum.into_iter().map(|value| value / count).collect();
@@ -45,26 +46,11 @@ pub fn feature_clusters(features: &Features, nodes: usize, seed: u64) -> Labels 
 fn nearest(features: &Features, node: usize, (centres, norms): (&[Vec<f64>], &[f64])) -> i32 {
     let distance = |(centre, norm): (&Vec<f64>, &f64)| {
         let mut product = 0.0;
-        each_value(features, node, |column, value| product += value * centre[column]);
+        features.for_each_of(node, |column, value| product += f64::from(value) * centre[column]);
         norm - 2.0 * product
     };
     let distances: Vec<f64> = centres.iter().zip(norms).map(distance).collect();
     (0..distances.len()).min_by(|&a, &b| distances[a].total_cmp(&distances[b])).unwrap_or(0) as i32
-}
-
-fn each_value(features: &Features, node: usize, mut each: impl FnMut(usize, f64)) {
-    match features {
-        Features::None => {}
-        Features::Dense { columns, values } => {
-            let row = &values[node * columns..(node + 1) * columns];
-            row.iter().enumerate().for_each(|(column, &value)| each(column, value.into()));
-        }
-        Features::Sparse { offsets, indices, values, .. } => {
-            for at in offsets[node] as usize..offsets[node + 1] as usize {
-                each(indices[at] as usize, values[at].into());
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -150,17 +150,7 @@ pub fn unscaled((features, exact): (&Features, &Exact), about: &About) -> Vec<bo
     }
     stays.resize(width, false);
     let mut are_flags = vec![true; width];
-    let mut see = |column: usize, value: f32| are_flags[column] &= value == 0.0 || value == 1.0;
-    match features {
-        Features::None => {}
-        Features::Dense { values, .. } => {
-            let rows = values.chunks_exact(width.max(1));
-            rows.for_each(|row| row.iter().enumerate().for_each(|(column, &value)| see(column, value)));
-        }
-        Features::Sparse { indices, values, .. } => {
-            indices.iter().zip(values).for_each(|(&column, &value)| see(column as usize, value));
-        }
-    }
+    features.for_each(|_, column, value| are_flags[column] &= value == 0.0 || value == 1.0);
     exact.columns.iter().for_each(|of| are_flags[of.column] = false);
     stays.iter_mut().zip(are_flags).for_each(|(stays, is_flag)| *stays |= is_flag);
     stays

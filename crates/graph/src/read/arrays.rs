@@ -7,6 +7,7 @@ use crate::limits::{Limits, not_opened, open_file};
 use crate::memory::afford;
 use crate::npy::{Header, Kind};
 pub use crate::read::element::Element;
+use bytemuck::AnyBitPattern;
 use laconic_array::Lend;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -57,14 +58,20 @@ impl Read for Member<'_> {
     }
 }
 
-/// Numbers of 32 bits that are lent as bytes.
+/// Numbers that are lent as bytes.
 struct LentNumbers(Arc<dyn Lend<u8>>);
 
-impl Lend<f32> for LentNumbers {
-    fn values(&self) -> &[f32] {
+impl<T: AnyBitPattern> Lend<T> for LentNumbers {
+    fn values(&self) -> &[T] {
         // Whoever makes one has looked.
         bytemuck::try_cast_slice(self.0.values()).unwrap_or_default()
     }
+}
+
+/// Bytes as numbers, where they begin where such can.
+fn numbers<T: AnyBitPattern>(bytes: &Arc<dyn Lend<u8>>) -> Option<Arc<dyn Lend<T>>> {
+    let is_even = bytemuck::try_cast_slice::<u8, T>(bytes.values()).is_ok();
+    is_even.then(|| Arc::new(LentNumbers(bytes.clone())) as Arc<dyn Lend<T>>)
 }
 
 impl Npz {
@@ -110,14 +117,18 @@ impl Npz {
         matches!(self.source, Source::Lent(_))
     }
 
-    /// The numbers of the array `name` without a copy, where it is lent as rows of `f32` as this machine has them.
+    /// The numbers of the array `name` without a copy, where it is lent as rows of `f32` or bfloat16 as this machine has
+    /// them.
     pub(super) fn lent(&self, name: &str) -> Option<laconic_array::Array<f32>> {
         let Source::Lent(arrays) = &self.source else { return None };
         let LentArray { header, bytes } = arrays.get(name)?;
-        let is_own = header.kind == Kind::Float && header.item_bytes == 4;
         let in_order = !(header.fortran && header.shape.len() > 1) && header.big_endian == cfg!(target_endian = "big");
-        let is_even = bytemuck::try_cast_slice::<u8, f32>(bytes.values()).is_ok();
-        (is_own && in_order && is_even).then(|| laconic_array::Array::lent(Arc::new(LentNumbers(bytes.clone()))))
+        match (header.kind, header.item_bytes) {
+            _ if !in_order => None,
+            (Kind::Float, 4) => numbers(bytes).map(laconic_array::Array::lent),
+            (Kind::Bfloat, 2) => numbers(bytes).map(laconic_array::Array::of_bf16),
+            _ => None,
+        }
     }
 
     /// The archive's file.
@@ -359,14 +370,14 @@ pub(super) enum Items {
     Any,
 }
 
-const NUMBERS: [Kind; 4] = [Kind::Bool, Kind::Int, Kind::Uint, Kind::Float];
+const NUMBERS_AND_TEXTS: [Kind; 6] = [Kind::Bool, Kind::Int, Kind::Uint, Kind::Float, Kind::Bfloat, Kind::Unicode];
 
 /// The bytes of the array's data, once its shape and type are known to be acceptable.
 fn check_size(path: &Path, name: &str, header: &Header, (expected, values_max): (Items, u64)) -> Result<u64> {
     let (kinds, expected): (&[Kind], _) = match expected {
-        Items::Numbers => (&NUMBERS, "numbers"),
+        Items::Numbers => (&NUMBERS_AND_TEXTS[..5], "numbers"),
         Items::Texts => (&[Kind::Unicode], "texts"),
-        Items::Any => (&[NUMBERS[0], NUMBERS[1], NUMBERS[2], NUMBERS[3], Kind::Unicode], "numbers or texts"),
+        Items::Any => (&NUMBERS_AND_TEXTS, "numbers or texts"),
     };
     let place = format!("array '{name}'");
     if !kinds.contains(&header.kind) || header.item_bytes == 0 {

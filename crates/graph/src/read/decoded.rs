@@ -82,6 +82,7 @@ pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header
         (Kind::Int, 4) => items!(i32, |v| T::from_integer(i64::from(v))),
         (Kind::Int, 8) => items!(i64, T::from_integer),
         (Kind::Float, 2) => items!(u16, |v| T::from_float(half(v))),
+        (Kind::Bfloat, 2) => items!(u16, |v| T::from_float(f64::from(f32::from_bits(u32::from(v) << 16)))),
         (Kind::Float, 4) => items!(f32, |v| T::from_float(f64::from(v))),
         (Kind::Float, 8) => items!(f64, T::from_float),
         _ => {

@@ -50,7 +50,7 @@ impl Reader for Interchange {
 }
 
 /// A graph whose arrays another program lends, by the names and the rules of the format: nothing but dense features of
-/// 32 bits stays lent. Errors call the arrays `name`, and so is the dataset called.
+/// 32 bits, or of bfloat16, stays lent. Errors call the arrays `name`, and so is the dataset called.
 ///
 /// # Errors
 ///

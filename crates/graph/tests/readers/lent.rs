@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use laconic_array::Lend;
-use laconic_graph::dataset::Features;
-use laconic_graph::npy::Header;
+use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::digest::digest;
+use laconic_graph::info::{Info, check, unusable};
+use laconic_graph::npy::{Header, Kind};
+use laconic_graph::part::{Part, cut};
+use laconic_graph::prepare::row_normalise;
 use laconic_graph::read::arrays::{LentArray, LentArrays};
 use laconic_graph::read::interchange::read_lent;
 use laconic_graph::read::{ReadOptions, read_with_roles};
+use laconic_graph::write::write_interchange;
 
 use crate::fixtures::{self, Content, Fixture, npy};
 
@@ -75,6 +80,65 @@ fn dense_features_of_32_bits_stay_where_they_are_and_others_are_copied_once() {
         assert_eq!(values[..], rows[..]);
         assert_eq!((values.as_ptr() as usize == place, values.lender().is_some()), (stays, stays));
     }
+}
+
+/// bfloat16 is no number of files, so that it comes with a header of its own.
+fn bfloat(rows: usize, columns: usize, values: &[f32]) -> LentArray {
+    let halves: Vec<u8> = values.iter().flat_map(|value| ((value.to_bits() >> 16) as u16).to_le_bytes()).collect();
+    let shape = vec![rows as u64, columns as u64];
+    let (kind, item_bytes, descr) = (Kind::Bfloat, 2, "bfloat16".to_owned());
+    let header = Header { kind, item_bytes, big_endian: false, fortran: false, shape, descr };
+    let mut words = vec![0u64; halves.len().div_ceil(8)];
+    bytemuck::cast_slice_mut(&mut words)[..halves.len()].copy_from_slice(&halves);
+    LentArray { header, bytes: Arc::new(Kept(words, halves.len())) }
+}
+
+/// Whatever reads features finds in bfloat16 the numbers of 32 bits that it is the upper half of.
+#[test]
+fn bfloat16_stays_where_it_is_and_is_everywhere_read_as_numbers_of_32_bits() {
+    let numbers = vec![1.0, -2.5, 0.0, 300.0, 1.0, 0.15625, -0.0, 7.0, 1.0];
+    for values in [numbers.clone(), [&numbers[..8], &[f32::NAN]].concat()] {
+        let mut arrays = path_with(fixtures::float32(&[3, 3], &values));
+        let (wide, _) = read_lent("path", arrays.clone(), &ReadOptions::default()).expect("a graph");
+        arrays.insert("x".to_owned(), bfloat(3, 3, &values));
+        let (half, _) = read_lent("path", arrays, &ReadOptions::default()).expect("a graph");
+        let Features::Dense { columns: 3, values: stored } = &half.features else { panic!("dense features") };
+        assert!(!stored.is_in_place() && stored.lender().is_some(), "nothing is copied");
+        assert_eq!(digest(&half), digest(&wide));
+        assert_eq!(format!("{:?}", check(&half)), format!("{:?}", check(&wide)));
+        assert_eq!(format!("{:?}", Info::of(&half)), format!("{:?}", Info::of(&wide)));
+        assert_eq!(unusable(&half, None), unusable(&wide, None));
+        let folder = tempfile::tempdir().expect("a folder for a while");
+        let written = |dataset: &Dataset| {
+            write_interchange(&folder.path().join("graph.npz"), dataset).expect("a file");
+            std::fs::read(folder.path().join("graph.npz")).expect("its bytes")
+        };
+        assert_eq!(written(&half), written(&wide));
+        for (of, parts) in [(vec![0; 3], 1), (vec![1, 0, 1], 2)] {
+            let parts = [&half, &wide].map(|dataset| cut(dataset, None, &of, parts).expect("parts"));
+            for (half, wide) in parts[0].iter().zip(&parts[1]) {
+                assert_eq!(half.global.data_digest, wide.global.data_digest);
+                let bits = |part: &Part| part.features.stored().iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(half), bits(wide));
+                assert!(!half.features_are_lent(), "workers get rows of their own");
+            }
+        }
+    }
+}
+
+#[test]
+fn bfloat16_that_is_changed_or_turned_round_is_copied_as_numbers_of_32_bits() {
+    let mut arrays = path_with(fixtures::float32(&[3, 1], &[0.0; 3]));
+    arrays.insert("x".to_owned(), bfloat(3, 3, &[1.0, -2.5, 0.0, 300.0, 1.0, 0.15625, -0.0, 7.0, 1.0]));
+    let (mut half, _) = read_lent("path", arrays.clone(), &ReadOptions::default()).expect("a graph");
+    row_normalise(&mut half.features, &half.exact);
+    let Features::Dense { values, .. } = &half.features else { panic!("dense features") };
+    assert_eq!((values.is_in_place(), values[6], values[7]), (true, -0.0, 0.875));
+    let of = arrays.get_mut("x").expect("features");
+    of.header.fortran = true;
+    let (turned, _) = read_lent("path", arrays, &ReadOptions::default()).expect("a graph");
+    let Features::Dense { values, .. } = &turned.features else { panic!("dense features") };
+    assert_eq!((values.lender().is_none(), &values[..3]), (true, &[1.0, 300.0, -0.0][..]));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The commands.
 
+mod auto;
 pub mod bench;
 mod child;
 pub mod compare;
@@ -8,6 +9,7 @@ pub mod demo;
 mod ended;
 pub mod export;
 pub mod keys;
+mod ladder;
 mod mistaken;
 pub mod partition;
 mod place;

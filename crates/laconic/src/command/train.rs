@@ -10,6 +10,7 @@ use laconic_train::run::launcher::{Launcher, Started};
 use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, Members, Options, Summary, TrainError};
 
+use super::auto;
 use super::ended::describe;
 use super::mistaken::in_place_of_a_configuration;
 use super::place::{folder, named};
@@ -121,7 +122,11 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
         config.out.dir = out;
     }
     config.out.dir = named(&config.out.dir).map_err(|source| TrainError::io(&config.out.dir, source))?;
-    start(&config, None, (arguments.force, output))
+    refuse_several_processes(&config)?;
+    match config.messages.auto {
+        true => auto::run(&config, arguments.force, output),
+        false => start(&config, None, (arguments.force, output)),
+    }
 }
 
 /// Goes on from the last checkpoint.
@@ -146,6 +151,7 @@ pub fn resume(mut arguments: Resume, output: &Output) -> Result<u8> {
         config.transport.faults.clear();
     }
     refuse_no_rounds(&config)?;
+    refuse_several_processes(&config)?;
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     let mut changes: Vec<String> = arguments.set.iter().map(key).collect();
     // Rates and ramps that are spread anew would jump; who names their keys wants them so.
@@ -176,7 +182,6 @@ pub fn refuse_several_processes(config: &Config) -> Result<()> {
 
 /// Runs, and goes on from the folder's checkpoint where keys are given that may differ from it.
 fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, &Output)) -> Result<u8> {
-    refuse_several_processes(config)?;
     let out = config.out.dir.as_path();
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let waiting = match config.transport.kind {

@@ -1,22 +1,35 @@
 //! `[messages]`: which halo rows travel and how they become bytes, as it was typed.
 
 use laconic_wire::codec::Options;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::ramp::Controller;
 use crate::error::{Result, TrainError};
 
+/// What stands in place of the table `[messages]` where all of it is left to the program.
+pub(super) const AUTO: &str = "auto";
+
 /// `[messages]`: which rows travel, and how they become bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = or_auto)]
 pub struct MessagesConfig {
-    /// Codec of features and activations: exact | half | quantised | codewords | masked, or { codec, … }; quantised:
-    /// bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such as 0.2,
-    /// lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`); codewords: pieces = bytes of a row;
-    /// masked: ratio = number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch |
-    /// elapsed | bytes | gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns =
-    /// random | prefix, rescale, whole_last; quantised and masked: reveal.
+    /// Try ways to train of which each sends more than the one before, and keep the cheapest that is as good as the
+    /// best; messages = "auto" is the same (false).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub auto: bool,
+    /// With messages.auto, the validation figure with which it is content, such as 0.66 (none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// Codec of features and activations: exact | half | quantised | codewords | low_rank | masked, or { codec, … };
+    /// quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such
+    /// as 0.2, lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`); codewords: pieces = bytes of a
+    /// row; low_rank: rank = number | classes, inner; masked: ratio = number or a ramp { law = fixed | linear |
+    /// exponential | staircase | columns, clock = epoch | elapsed | bytes | gradient_norm (needs train.sync_every = 1),
+    /// from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; quantised and masked:
+    /// reveal.
     pub forward: CodecChoice,
     /// Codec of activation gradients, in the same words.
     pub backward: CodecChoice,
@@ -26,7 +39,7 @@ pub struct MessagesConfig {
     /// schedule.evaluator = workers does not keep.
     pub evaluation_inputs: EvaluationInputs,
     /// Codec of parameter gradients, averaged parameters or trainers' models: exact | half | { codec = quantised, bits
-    /// } | { codec = masked, ratio, inner }, which needs messages.error_feedback.
+    /// } | { codec = low_rank, rank, inner } | { codec = masked, ratio, inner }, which needs messages.error_feedback.
     pub parameters: CodecChoice,
     /// Add what a lossy messages.parameters drops to the next round's.
     pub error_feedback: bool,
@@ -39,10 +52,18 @@ pub struct MessagesConfig {
     /// The assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; no run is like
     /// another).
     pub costs: CostsChoice,
-    /// The most that the whole run may send, such as "200 MB"; chooses codecs that are left at exact (none).
+    /// The most that the whole run may send, such as "200 MB", and with messages.auto all that are tried together;
+    /// chooses codecs that are left at exact (none).
     pub budget: String,
     /// Codecs of single layers: messages.layers.N.forward, messages.layers.N.backward.
     pub layers: std::collections::BTreeMap<String, LayerMessages>,
+}
+
+/// The word that may stand in the table's place.
+fn or_auto(schema: &mut Schema) {
+    schema.insert("type".to_owned(), json!(["object", "string"]));
+    schema.insert("if".to_owned(), json!({ "type": "string" }));
+    schema.insert("then".to_owned(), json!({ "const": AUTO }));
 }
 
 /// `messages.layers.N`: what one layer has of its own.
@@ -60,6 +81,8 @@ pub struct LayerMessages {
 impl Default for MessagesConfig {
     fn default() -> Self {
         MessagesConfig {
+            auto: false,
+            target: None,
             forward: CodecChoice::exact(),
             backward: CodecChoice::exact(),
             evaluation: CodecChoice::exact(),
@@ -243,6 +266,21 @@ impl CodecChoice {
         CodecChoice::Name(name.to_owned())
     }
 
+    /// The same codec, where an option that is "classes" is so many: what the last layer puts out.
+    #[must_use]
+    pub fn with_classes(&self, classes: usize) -> CodecChoice {
+        let mut config = self.config();
+        let named = |(name, _): &(&str, _)| config.options.text(name) == Ok(Some("classes"));
+        let names: Vec<String> = config.options.iter().filter(named).map(|(name, _)| name.to_owned()).collect();
+        if names.is_empty() {
+            return self.clone();
+        }
+        for name in names {
+            config.options = config.options.with(&name, classes as f64);
+        }
+        CodecChoice::Table(Box::new(config))
+    }
+
     /// Name and options.
     pub fn config(&self) -> CodecConfig {
         match self {
@@ -343,6 +381,12 @@ impl MessagesConfig {
             layers: self.layers.iter().map(|(number, layer)| (number.clone(), of_layer(layer))).collect(),
             ..self.clone()
         }
+    }
+
+    /// Whether nothing is asked for but what `messages.auto` reads.
+    pub(crate) fn leave_all_to_auto(&self) -> bool {
+        let MessagesConfig { auto, target, budget, .. } = self.clone();
+        *self == MessagesConfig { auto, target, budget, ..MessagesConfig::default() }
     }
 
     /// `messages.budget` in bytes.

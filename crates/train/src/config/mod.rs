@@ -36,7 +36,7 @@ pub use messages::{
     Period, SelectionChoice, SelectionConfig, SkipConfig, WIDTHS, parse_bytes,
 };
 pub use model::{ModelConfig, Widths};
-pub(crate) use overrides::{apply, culprit};
+pub(crate) use overrides::{apply, culprit, write_out};
 pub use pace::{Pace, Span};
 pub use partition::PartitionConfig;
 pub use policy::PolicyConfig;

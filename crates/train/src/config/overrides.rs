@@ -1,10 +1,18 @@
 //! `--set key=value`, and `--unset key`, which is the override `!key`.
 
+use super::messages::AUTO;
 use super::typed::quote_words;
 use crate::error::{Result, TrainError};
 
 /// What stands before the key of an override that takes the key out of the file.
 pub(crate) const UNSET: char = '!';
+
+/// Writes `messages = "auto"` out as the table that it stands for.
+pub(crate) fn write_out(table: &mut toml::Table) {
+    if let Some(messages) = table.get_mut("messages").filter(|messages| messages.as_str() == Some(AUTO)) {
+        *messages = toml::Table::from_iter([(AUTO.to_owned(), true.into())]).into();
+    }
+}
 
 /// Takes one key, or a whole section, out.
 fn unset(table: &mut toml::Table, key: &str) -> Result<()> {
@@ -40,7 +48,7 @@ pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     let mut path: Vec<&str> = key.split('.').collect();
     let last =
         path.pop().filter(|k| !k.is_empty()).ok_or_else(|| TrainError::config(format!("--set {text}: no key")))?;
-    let mut at = table;
+    let mut at = &mut *table;
     for step in path {
         let next = at.entry(step).or_insert_with(|| toml::Value::Table(toml::Table::new()));
         at = match next {
@@ -49,6 +57,7 @@ pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
         };
     }
     at.insert(last.to_owned(), value);
+    write_out(table);
     Ok(())
 }
 

@@ -178,6 +178,9 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "transport.fault",
             "transport.speeds",
             "transport.faults",
+            // The runs that are tried have neither.
+            "messages.auto",
+            "messages.target",
             // Each site has its own.
             "policy.deny",
             "policy.allow",

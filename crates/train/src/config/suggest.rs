@@ -18,6 +18,9 @@ pub(crate) fn refuse_unknown(table: &toml::Table, foreign: &[String]) -> Result<
     for (section, value) in table {
         let toml::Value::Table(keys) = value else {
             return Err(match sections().any(|known| known == section) {
+                true if section == "messages" => {
+                    TrainError::config(format!("messages: expected a section or \"auto\", found {value}"))
+                }
                 true => TrainError::config(format!("{section}: expected a section, found {}", value.type_str())),
                 false => unknown(section),
             });

@@ -5,10 +5,12 @@ use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{
     HaloPlan, Link, Listed, Told, Topology, count_needed, needed, places_in, plan_all, plan_training,
 };
+use laconic_nn::{Matrix, Operand};
+use laconic_wire::Content;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::inputs::{Here, Neighbours, told_bytes};
+use crate::inputs::{Here, Neighbours, operand, told_bytes};
 use crate::plan::{LinkSets, Plan, Within};
 
 /// How many rows travel between this worker and one peer in one exchange.
@@ -390,7 +392,11 @@ fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<V
         let labels: Vec<Option<u32>> = (0..part.rows()).map(|row| learned(part, row)).collect();
         let answers = response.map(|response| response.answers(&part.nodes, &labels, plan.inputs.classes));
         let answers = answers.transpose()?.unwrap_or_else(|| labels.clone());
-        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels, answers });
+        let features = match plan.inputs.told.iter().any(|kind| kind.content == Some(Content::Features)) {
+            true => operand(part.features.clone(), part.rows(), part.global.columns),
+            false => Operand::Dense(Matrix::zeros(part.rows(), 0)),
+        };
+        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels, answers, features });
     }
     told_bytes((&plan.inputs.told, response), &here, plan.inputs.classes)
 }

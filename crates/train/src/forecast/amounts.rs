@@ -8,7 +8,7 @@ pub(super) const FLOAT: usize = size_of::<f32>();
 
 /// Values of own rows that the first layer reads.
 pub(super) fn input_values(shapes: &Shapes, plan: &Plan) -> usize {
-    plan.input_values(shapes.rows, shapes.feature_values)
+    plan.input_values(shapes.rows, shapes.feature_values, shapes.edges.iter().sum())
 }
 
 /// Bytes by what they are for.

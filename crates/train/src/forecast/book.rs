@@ -29,7 +29,7 @@ impl<'a> Book<'a> {
 
     /// A book of what workers send who meet for evaluations alone.
     pub fn of_evaluations() -> Book<'a> {
-        let ledger = Ledger::new().counted_as(FramePurpose::Evaluation);
+        let ledger = Ledger::new().counted_as(FramePurpose::Evaluation).noting_waits();
         Book { ledger, evaluates: true, ..Book::default() }
     }
 

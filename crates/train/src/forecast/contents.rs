@@ -96,6 +96,11 @@ impl Leaving {
         let tag = self.item.tag(self.item.purpose());
         list.denies(tag.content, tag.purpose).then_some(tag)
     }
+
+    /// The kind that the ledger counts it as.
+    pub fn kind(&self) -> Kind {
+        self.item.tag(self.item.purpose()).kind()
+    }
 }
 
 impl From<What> for Item {

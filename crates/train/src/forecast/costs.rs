@@ -5,7 +5,7 @@ use std::path::Path;
 use laconic_graph::about::About;
 use laconic_graph::part::{GlobalCounts, Meta, Part};
 use laconic_graph::skew::LabelSkew;
-use laconic_wire::{Kind, Ledger, Rank, Row};
+use laconic_wire::{Kind, Ledger, Rank, Row, Waits};
 
 use super::book::Book;
 use super::contents::Leaving;
@@ -43,6 +43,8 @@ pub struct Costs {
     pub notes: Vec<String>,
     /// What is known of means, where workers are independent trainers.
     pub averaging: Option<Means>,
+    /// How often somebody waits for frames.
+    pub waits: Waits,
     /// What features and classes are called.
     pub about: About,
     evaluator: Evaluator,
@@ -66,6 +68,11 @@ impl Costs {
     /// The number of workers of the run.
     pub fn size(&self) -> usize {
         self.workers.first().map_or(0, |(shapes, ..)| shapes.workers())
+    }
+
+    /// Bytes that all of these workers send, framing included.
+    pub fn bytes(&self) -> u64 {
+        self.workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
     }
 
     /// Writes every account of these workers, in the form and order of a run's `ledger.csv`. Memory does not grow with
@@ -204,12 +211,13 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
     }
     let position = Position::default();
     let forecast = Forecast { plan: &plan, evaluator: &evaluator, position: &position };
-    let (mut workers, mut leaves) = (Vec::new(), Vec::new());
+    let (mut workers, mut leaves, mut waits) = (Vec::new(), Vec::new(), Waits::default());
     for shapes in shapes {
-        let mut book = Book::of(ledger());
+        let mut book = Book::of(ledger().noting_waits());
         forecast_worker(&forecast, &shapes, None, &mut book)?;
         let memory = memory::forecast(&shapes, &plan, false).total();
         leaves.push(book.leaves());
+        waits.join(&book.ledger.take_waits());
         workers.push((shapes, book.ledger, memory));
     }
     let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
@@ -223,6 +231,7 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
         dearer_than_exact,
         notes,
         averaging: None,
+        waits,
         about: global.about.clone(),
         evaluator,
     })
@@ -251,7 +260,7 @@ fn costs_of_trainers(
     let global = &evaluated[0].global;
     let meetings = Meetings { exchanging: &meeting, evaluating: &evaluating, global };
     let mut forecast = TrainersForecast::of(plan, &of_epoch, hosted, &meetings, None)?;
-    enter_start_and_end(plan, &meetings, &mut forecast.books, &mut forecast.leaves);
+    enter_start_and_end(plan, &meetings, &mut forecast);
     let held = Held { trained: &own, evaluated: &evaluated };
     let workers = workers_of_trainers(plan, held, &meetings, forecast.books);
     let is_known = !forecast.means.is_empty();
@@ -281,25 +290,29 @@ fn costs_of_trainers(
             hosted: trainers.hosted,
             evaluator: trainers.evaluator(),
         }),
+        waits: forecast.waits,
         about: global.about.clone(),
         evaluator: Evaluator::of(plan, global),
     })
 }
 
 /// Enters what processes that hold one part each tell each other besides.
-fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, books: &mut [Ledger], leaves: &mut [Vec<Leaving>]) {
+fn enter_start_and_end(plan: &Plan, meetings: &Meetings<'_>, forecast: &mut TrainersForecast) {
     let has_processes = matches!(plan.config.transport.kind, TransportKind::Processes | TransportKind::Mpi);
     if meetings.evaluating.is_empty() || !has_processes {
         return;
     }
-    let size = books.len();
-    for ((rank, book), leaves) in Rank::all(size).zip(books).zip(leaves) {
+    let size = forecast.books.len();
+    for ((rank, book), leaves) in Rank::all(size).zip(&mut forecast.books).zip(&mut forecast.leaves) {
         let evaluating = meetings.evaluating[rank.index()].to_bytes().len();
         let of_trainer = rank.index().checked_sub(1).and_then(|place| meetings.exchanging.get(place));
         let exchanging = of_trainer.map_or(0, |shapes| shapes.to_bytes().len());
         let told = if meetings.exchanging.is_empty() { vec![evaluating] } else { vec![evaluating, exchanging] };
-        forecast_start((plan, size - 1), rank, size, &told, book);
-        forecast_end(rank, size, book);
+        let mut besides = Ledger::new().noting_waits();
+        forecast_start((plan, size - 1), rank, size, &told, &mut besides);
+        forecast_end(rank, size, &mut besides);
+        forecast.waits.join(&besides.take_waits());
+        book.add_times(&besides, 1);
         leaves.extend(leaving_at_start(plan, rank, size));
     }
 }

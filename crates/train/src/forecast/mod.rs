@@ -1,5 +1,6 @@
 //! Before anything runs: what a run will send, to the byte, and the memory that it will take.
 
+pub mod account;
 mod amounts;
 mod batches;
 pub mod book;
@@ -10,6 +11,7 @@ pub mod costs;
 mod fetches;
 mod frames;
 pub mod links;
+pub mod load;
 pub mod memory;
 mod passes;
 mod room;

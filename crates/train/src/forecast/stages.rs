@@ -239,7 +239,12 @@ impl<'a> StageForecast<'a> {
         let is_drawn = request.scope == Scope::Selected && route.selection.is_some();
         let item = Item { is_drawn, ..Item::of_exchange(self.forecast.plan, self.number, tag, width) };
         let nodes = nodes_of(route, tag.direction);
-        book.enter(item, nodes, |ledger| Halo::forecast(route, self.coders, request, width, ledger))
+        let late = self.stage().late.is_some() && !tag.evaluates() && tag.step == 0;
+        book.enter(item, nodes, |ledger| match late {
+            // By the round that reads them they have long been there.
+            true => ledger.unawaited(|ledger| Halo::forecast(route, self.coders, request, width, ledger)),
+            false => Halo::forecast(route, self.coders, request, width, ledger),
+        })
     }
 
     /// The links along which training exchanges.
@@ -290,7 +295,7 @@ impl<'a> StageForecast<'a> {
             occasions.entry(self.occasion(done, &live)).or_insert((done, 0)).1 += 1;
         }
         for (first, times) in occasions.into_values() {
-            let mut one = Book::of(Ledger::of_totals());
+            let mut one = Book::of(Ledger::of_totals().noting_waits_as(&book.ledger));
             self.round(first, &mut one)?;
             self.checkpoint(first, &mut one);
             book.add_times(&one, times);

@@ -95,8 +95,9 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
-        let entered = book.enter(What::Input(kind.content).into(), answered, |ledger| {
-            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.classes, ledger);
+        let Some(content) = kind.content else { continue };
+        let entered = book.enter(What::Input(content).into(), answered, |ledger| {
+            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.wide(), ledger);
             Ok(())
         });
         debug_assert!(entered.is_ok(), "what is told has a size");

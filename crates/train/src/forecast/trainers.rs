@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use laconic_graph::part::GlobalCounts;
-use laconic_wire::{Content, Count, Entry, Ledger, Rank, Tag};
+use laconic_wire::{Content, Count, Entry, Ledger, Rank, Tag, Waits};
 
 use super::Forecast;
 use super::book::Book;
@@ -34,6 +34,8 @@ pub struct TrainersForecast {
     pub exchanged: Vec<(u32, u64)>,
     /// What leaves each, content by content.
     pub leaves: Vec<Vec<Leaving>>,
+    /// How often somebody waits for frames.
+    pub waits: Waits,
     /// What a mean takes, framing included: a model of each trainer that does not live in the aggregator's process, and
     /// back to each; in the stage with the largest.
     pub of_mean: u64,
@@ -58,6 +60,7 @@ impl TrainersForecast {
             means: Vec::new(),
             exchanged: Vec::new(),
             leaves: Vec::new(),
+            waits: Waits::default(),
             of_mean: 0,
         }
     }
@@ -76,7 +79,7 @@ impl TrainersForecast {
         from: Option<&Snapshot>,
     ) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
-        let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
+        let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new().noting_waits())).collect();
         let of = plan.trainers.as_ref().expect("a plan of independent trainers");
         let form = |(index, stage): (usize, &Stage)| {
             Ok(Form::of(Changes::of(plan, index, Rank(0))?.as_ref(), stage.network.len()))
@@ -98,18 +101,20 @@ impl TrainersForecast {
         let afar: Vec<usize> = (0..trainers).filter(|trainer| Some(*trainer) != hosted).collect();
         stages.iter().for_each(|stage| forecast_stage(stage, &afar, &mut books));
         let leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
-        let books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
-        let mut books = Books { books, leaves };
+        let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
+        let mut waits = Waits::default();
+        books.iter_mut().for_each(|ledger| waits.join(&ledger.take_waits()));
+        let mut books = Books { books, leaves, waits };
         let exchanged = books.enter_exchanges(plan, meetings.exchanging, stages.first())?;
         books.enter_evaluations(plan, meetings, &evaluated_means(plan, &stages, from), hosted)?;
-        let Books { books, leaves } = books;
+        let Books { books, leaves, waits } = books;
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let is_exact = is_exact && plan.messages.parameters_have_a_size();
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =
             largest.map_or(0, |(stage, form)| bytes_of_mean(form, taken_along(plan, stage), afar.len(), of.interval));
-        Ok(TrainersForecast { books, is_exact, means, exchanged, leaves, of_mean })
+        Ok(TrainersForecast { books, is_exact, means, exchanged, leaves, waits, of_mean })
     }
 }
 
@@ -117,6 +122,7 @@ impl TrainersForecast {
 struct Books {
     books: Vec<Ledger>,
     leaves: Vec<Vec<Leaving>>,
+    waits: Waits,
 }
 
 impl Books {
@@ -133,8 +139,10 @@ impl Books {
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
         let mut exchanged = Vec::new();
         for shapes in exchanging {
-            let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
+            let (mut book, rank) = (Book::of(Ledger::new().noting_waits()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
+            // What trainers tell each other after that nobody waits for.
+            self.waits.join(&book.ledger.take_waits());
             if of.halo == TrainersHalo::Stale {
                 let every = of.refresh.max(1);
                 let means = first.map_or(0..0, |stage| stage.before..number(stage.means));
@@ -165,6 +173,7 @@ impl Books {
         for shapes in meetings.evaluating {
             let (mut book, rank) = (Book::of_evaluations(), shapes.rank as usize);
             forecast_meetings(&forecast, shapes, evaluated, &mut book)?;
+            self.waits.join(&book.ledger.take_waits());
             let ends = |peer: Rank| (rank.min(peer.index()), Some(rank.max(peer.index())));
             let crosses = |peer: Rank| ends(peer) != (0, hosted.map(|place| place + 1));
             self.leaves[rank].extend(book.leaves().into_iter().filter(|leaving| crosses(leaving.to)));
@@ -319,8 +328,11 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
 
 /// Enters the frames of a message: models as what they are, all else as agreement.
 fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, peer: usize, models: What) {
-    for (tag, payload) in frames {
+    let last = frames.len().saturating_sub(1);
+    for (at, (tag, payload)) in frames.into_iter().enumerate() {
         let what = if tag.content == Content::Models { models } else { What::TrainerWords };
-        book.note(what, 0, |ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64)));
+        let record = |ledger: &mut Ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64));
+        // One message is one wait, in however many frames.
+        book.note(what, 0, |ledger| if at == last { record(ledger) } else { ledger.unawaited(record) });
     }
 }

@@ -11,20 +11,21 @@
 //! Where owners answer at random ([`super::Response`]), codewords are made of answers as well, own ones among them, so
 //! that they say no more of a label than its answer does.
 
-use laconic_nn::Matrix;
+use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
 
 use super::labels::{Counts, EPSILON, as_column_values, clip};
-use super::{Heard, InputKind, Telling};
+use super::{Heard, InputKind, Telling, Wide};
 use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "codewords",
-    content: Content::LabelCodewords,
+    content: Some(Content::LabelCodewords),
     from: &["labels"],
+    tells_labels: true,
     loses: true,
-    columns: |classes| classes,
+    columns: |wide| wide.classes,
     most,
     tell,
 };
@@ -40,7 +41,7 @@ const NUMBER: usize = 4;
 
 /// A message: what each word counts for, the length of the shares, all shares, and the word of each row; these two by
 /// how often each number occurs.
-fn most(rows: usize, classes: usize) -> usize {
+fn most(rows: usize, Wide { classes, .. }: Wide) -> usize {
     let words = rows.min(WORDS);
     (words + 1) * NUMBER + most_symbol_bytes(words * classes, ROOTS) + most_symbol_bytes(rows, words)
 }
@@ -59,7 +60,7 @@ impl Shares {
     }
 }
 
-fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
+fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let classes = telling.classes;
     let (neighbours, links, scale) = (telling.neighbours, telling.links, (classes, telling.unbiased()));
     let came = telling.exchange(most, |peer, rows| {
@@ -78,7 +79,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         }
     }
     let counts = Counts::of(neighbours, heard, scale);
-    Ok(second_hop(telling, heard, &counts, &of_halo))
+    Ok(Operand::Dense(second_hop(telling, heard, &counts, &of_halo)))
 }
 
 /// What a peer is told of these rows.

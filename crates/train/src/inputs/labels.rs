@@ -15,7 +15,7 @@
 //! of classes, those below 0 are taken for 0, and the rest is scaled to what all neighbours that train count for, since
 //! that is known. Own nodes' labels are known too, and are not estimated.
 
-use laconic_nn::Matrix;
+use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes};
 
@@ -26,11 +26,12 @@ use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
     name: "labels",
-    content: Content::TrainingLabels,
+    content: Some(Content::TrainingLabels),
     from: &[],
+    tells_labels: true,
     loses: false,
-    columns: |classes| classes,
-    most: |rows, classes| most_symbol_bytes(rows, codes(classes)),
+    columns: |wide| wide.classes,
+    most: |rows, wide| most_symbol_bytes(rows, codes(wide.classes)),
     tell,
 };
 
@@ -73,13 +74,10 @@ fn codes(classes: usize) -> usize {
     (classes + 1) * WEIGHTS.len()
 }
 
-fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
+fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let neighbours = telling.neighbours;
-    let powers = powers(neighbours);
-    let code = |(row, class): (usize, &Option<u32>)| class.map_or(classes, |class| class as usize) * ways + powers[row];
-    let [labels, answers]: [Vec<usize>; 2] =
-        [telling.labels, telling.answers].map(|classes| classes.iter().enumerate().map(code).collect());
+    let answers = codes_of_own(telling);
     let came = telling.exchange(KIND.most, |_, rows| {
         let of_peer: Vec<u32> = rows.iter().map(|&row| answers[row as usize] as u32).collect();
         encode_symbols(&of_peer, codes(classes))
@@ -88,7 +86,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         let class = code / ways;
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
     };
-    heard.said = labels.into_iter().map(said).collect();
+    heard.said = said_of_own(telling);
     heard.answered = answers.iter().copied().map(said).collect();
     heard.said.resize(neighbours.rows() + telling.links.halo_rows(), Said::default());
     let rank = telling.transport.rank();
@@ -104,7 +102,20 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Matrix> {
         clip(counts.row_mut(row));
         as_column_values(counts.row_mut(row));
     }
-    Ok(Matrix::from_vec(neighbours.rows(), classes, counts.values))
+    Ok(Operand::Dense(Matrix::from_vec(neighbours.rows(), classes, counts.values)))
+}
+
+/// What each own row is told as.
+fn codes_of_own(telling: &Telling<'_>) -> Vec<usize> {
+    let powers = powers(telling.neighbours);
+    let class = |row: usize| telling.answers[row].map_or(telling.classes, |class| class as usize);
+    (0..powers.len()).map(|row| class(row) * WEIGHTS.len() + powers[row]).collect()
+}
+
+/// What is known of each own row.
+pub(super) fn said_of_own(telling: &Telling<'_>) -> Vec<Said> {
+    let powers = powers(telling.neighbours);
+    powers.into_iter().zip(telling.labels).map(|(power, &class)| Said { class, weight: WEIGHTS[power] }).collect()
 }
 
 /// Of each own row the power of two that its degree lies above, up to the last that is told apart.
@@ -169,7 +180,7 @@ impl Counts {
         &self.values[row * self.classes..][..self.classes]
     }
 
-    fn row_mut(&mut self, row: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.values[row * self.classes..][..self.classes]
     }
 

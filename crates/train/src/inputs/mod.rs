@@ -2,26 +2,31 @@
 //! one line in [`INPUTS`].
 //!
 //! A message makes columns for every own node, of which training, evaluations and predictions read the same. Nothing of
-//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: no worker
-//! sends it unless `policy.allow` names it.
+//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: where that
+//! is labels, no worker sends it unless `policy.allow` names it. One that makes its columns of the own part alone has no
+//! content.
 
 pub mod classes;
 mod codewords;
 mod labels;
 mod neighbours;
+mod own_labels;
+mod propagated;
 mod response;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+use laconic_graph::dataset::Features;
 use laconic_graph::plan::HaloPlan;
-use laconic_nn::Matrix;
+use laconic_nn::matrix::Values;
 use laconic_nn::registry::{Kind, Registry};
+use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::transport::threads::threads;
 use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transport, WireError, collectives};
 
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 pub use neighbours::Neighbours;
 pub use response::Response;
@@ -37,22 +42,34 @@ const STEP: u16 = 50;
 pub struct InputKind {
     /// The name in configurations, and of what its frames hold.
     pub name: &'static str,
-    /// What its frames hold.
-    pub content: Content,
+    /// What its frames hold; nothing where it is made of the own part alone.
+    pub content: Option<Content>,
     /// The inputs that it is made from, which come before it.
     pub from: &'static [&'static str],
+    /// Whether classes of training nodes are in it.
+    pub tells_labels: bool,
     /// Whether what peers tell has lost something, so that many workers have other columns than one.
     pub loses: bool,
-    /// How many columns it has for so many classes.
-    pub columns: fn(usize) -> usize,
-    /// The most bytes that a peer gets which needs so many rows, of so many classes. What often occurs takes fewer.
-    pub most: fn(usize, usize) -> usize,
+    /// How many columns it has.
+    pub columns: fn(Wide) -> usize,
+    /// The most bytes that a peer gets which needs so many rows. What often occurs takes fewer.
+    pub most: fn(usize, Wide) -> usize,
     /// Tells peers, hears them, and makes the columns of own rows; rows × columns.
-    pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Matrix>,
+    pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Operand>,
+}
+
+/// How wide what is told of is.
+#[derive(Debug, Clone, Copy)]
+pub struct Wide {
+    /// The number of classes.
+    pub classes: usize,
+    /// The number of feature columns.
+    pub features: usize,
 }
 
 /// Every input that this crate has besides features.
-pub const INPUTS: &[InputKind] = &[labels::KIND, codewords::KIND];
+pub const INPUTS: &[InputKind] =
+    &[labels::KIND, codewords::KIND, own_labels::KIND, propagated::ONCE, propagated::TWICE];
 
 /// Inputs by name.
 pub type InputRegistry = Registry<InputKind>;
@@ -71,8 +88,8 @@ impl Kind for InputKind {
 pub struct Telling<'a> {
     /// The way to the peers.
     pub transport: &'a mut dyn Transport,
-    /// The tag of its frames.
-    pub tag: Tag,
+    /// The tag of its frames, where it has any.
+    pub tag: Option<Tag>,
     /// Who needs which own rows, and where theirs are.
     pub links: &'a HaloPlan,
     /// Who has edges from whom.
@@ -83,6 +100,8 @@ pub struct Telling<'a> {
     pub answers: &'a [Option<u32>],
     /// By what odds answers of all workers are other classes; `None` where none is.
     pub response: Option<&'a Response>,
+    /// Own features.
+    pub features: &'a Operand,
     /// The number of classes.
     pub classes: usize,
     /// Bytes that each peer has been sent.
@@ -96,6 +115,8 @@ pub struct Heard {
     said: Vec<labels::Said>,
     /// The same of own rows as peers have been told.
     answered: Vec<labels::Said>,
+    /// The means of features over the neighbours of own rows.
+    propagated: propagated::Rows,
 }
 
 impl Telling<'_> {
@@ -106,7 +127,7 @@ impl Telling<'_> {
     /// If a peer does not answer, or its message is longer.
     fn exchange(
         &mut self,
-        most: fn(usize, usize) -> usize,
+        most: fn(usize, Wide) -> usize,
         mut of: impl FnMut(usize, &[u32]) -> Vec<u8>,
     ) -> Result<Vec<Vec<u8>>> {
         let (rank, links) = (self.transport.rank(), &self.links.links);
@@ -116,10 +137,11 @@ impl Telling<'_> {
         });
         let outgoing: Vec<Vec<u8>> = outgoing.collect();
         self.sent = outgoing.iter().map(Vec::len).collect();
-        let came = collectives::all_to_all(self.transport, self.tag, outgoing)?;
+        let tag = self.known_tag()?;
+        let came = collectives::all_to_all(self.transport, tag, outgoing)?;
         for peer in rank.others(came.len()) {
             let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
-            let most = most(rows, self.classes);
+            let most = most(rows, self.wide());
             if found > most {
                 let what = format!("expected at most {most} bytes about {rows} nodes, found {found}");
                 return Err(self.malformed(peer, &what));
@@ -133,17 +155,34 @@ impl Telling<'_> {
         self.response.map_or(response::Unbiased::TRUE, |response| response.unbiased(self.classes))
     }
 
+    fn wide(&self) -> Wide {
+        Wide { classes: self.classes, features: self.features.view().columns() }
+    }
+
+    /// The tag of its frames.
+    ///
+    /// # Errors
+    /// If its entry says that it has none.
+    fn known_tag(&self) -> Result<Tag> {
+        let what = "an input whose entry has no content tells peers something";
+        self.tag.ok_or_else(|| TrainError::config(what))
+    }
+
     /// That what came from a peer is not what it should be.
-    fn malformed(&self, peer: Rank, what: &str) -> crate::error::TrainError {
-        WireError::malformed(what).from_peer(self.transport.rank(), peer, self.tag).into()
+    fn malformed(&self, peer: Rank, what: &str) -> TrainError {
+        let error = WireError::malformed(what);
+        match self.tag {
+            Some(tag) => error.from_peer(self.transport.rank(), peer, tag).into(),
+            None => error.into(),
+        }
     }
 }
 
 impl InputKind {
-    /// The tag of its frames.
-    pub fn tag(&self) -> Tag {
-        let (content, purpose) = (self.content, FramePurpose::Training);
-        Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP }
+    /// The tag of its frames, where it has any.
+    pub fn tag(&self) -> Option<Tag> {
+        let (content, purpose) = (self.content?, FramePurpose::Training);
+        Some(Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP })
     }
 
     /// Enters what a worker tells that sends each peer so many rows: in so many bytes where they are known, or the
@@ -152,12 +191,13 @@ impl InputKind {
         &self,
         rank: Rank,
         (sent, known): (&[usize], Option<&Vec<usize>>),
-        classes: usize,
+        wide: Wide,
         ledger: &mut Ledger,
     ) {
-        let most = || sent.iter().map(|&rows| (self.most)(rows, classes)).collect();
+        let Some(tag) = self.tag() else { return };
+        let most = || sent.iter().map(|&rows| (self.most)(rows, wide)).collect();
         let lens: Vec<usize> = known.cloned().unwrap_or_else(most);
-        collectives::forecast_all_to_all(ledger, self.tag(), rank, &lens);
+        collectives::forecast_all_to_all(ledger, tag, rank, &lens);
     }
 }
 
@@ -171,6 +211,8 @@ pub struct Here<'a> {
     pub labels: Vec<Option<u32>>,
     /// What is told of them.
     pub answers: Vec<Option<u32>>,
+    /// Own features.
+    pub features: Operand,
 }
 
 /// Bytes that each of these parts tells each peer of each input: part, input, peer. Nobody knows how often something
@@ -186,10 +228,11 @@ pub fn told_bytes(
     let one = |(mut end, part): (_, &Here<'_>)| {
         let mut heard = Heard::default();
         let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
-            let Here { links, neighbours, labels, answers } = part;
-            let (transport, tag): (&mut dyn Transport, Tag) = (&mut end, kind.tag());
+            let Here { links, neighbours, labels, answers, features } = part;
+            let transport: &mut dyn Transport = &mut end;
+            let (tag, sent) = (kind.tag(), Vec::new());
             let mut telling =
-                Telling { transport, tag, links, neighbours, labels, answers, response, classes, sent: Vec::new() };
+                Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent };
             (kind.tell)(&mut telling, &mut heard)?;
             Ok(telling.sent)
         };
@@ -201,6 +244,18 @@ pub fn told_bytes(
         let failed = || WireError::malformed("a part could not be told of the others").into();
         works.into_iter().map(|work| work.join().unwrap_or_else(|_| Err(failed()))).collect()
     })
+}
+
+/// Features as a first layer reads them.
+pub fn operand(features: Features, rows: usize, columns: usize) -> Operand {
+    match features {
+        Features::None => Operand::Dense(Matrix::zeros(rows, columns)),
+        Features::Dense { values, .. } => Operand::compact(Matrix::from_values(rows, columns, Values::F32(values))),
+        Features::Sparse { offsets, indices, values, .. } => {
+            let offsets = offsets.into_iter().map(|o| o as usize).collect();
+            Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
+        }
+    }
 }
 
 /// How long a part that is here waits for another one that is.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use laconic_graph::build::{BuildOptions, build_graph};
-use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::edges::EdgeData;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{HaloPlan, Topology, plan_all};
@@ -100,7 +100,23 @@ fn told(dataset: &Dataset, known: impl Into<Known>, workers: u32) -> Vec<Vec<Vec
 }
 
 fn one(end: impl Transport, part: &Part, plan: &(HaloPlan, Topology), labels: &Known) -> Vec<Matrix> {
-    tried(end, part, plan, labels).expect("peers answer")
+    let columns = tried(end, part, plan, labels).expect("peers answer");
+    columns.into_iter().map(dense).collect()
+}
+
+fn dense(rows: Operand) -> Matrix {
+    let Operand::Sparse(sparse) = rows else {
+        let count = rows.view().rows();
+        let values = (0..count).flat_map(|row| rows.dense_row(row).to_vec()).collect();
+        return Matrix::from_vec(count, rows.view().columns(), values);
+    };
+    let mut matrix = Matrix::zeros(sparse.rows(), sparse.columns());
+    for row in 0..sparse.rows() {
+        for at in sparse.offsets()[row]..sparse.offsets()[row + 1] {
+            matrix.row_mut(row)[sparse.indices()[at] as usize] = sparse.values()[at];
+        }
+    }
+    matrix
 }
 
 fn tried(
@@ -108,7 +124,7 @@ fn tried(
     part: &Part,
     (links, topology): &(HaloPlan, Topology),
     known: &Known,
-) -> Result<Vec<Matrix>> {
+) -> Result<Vec<Operand>> {
     let block = |sources: usize, edges: &laconic_graph::edges::Edges<u32>| {
         let offsets = edges.offsets.iter().map(|&offset| offset as usize).collect();
         Block::new(sources, offsets, edges.sources.clone(), laconic_nn::EdgeData::default())
@@ -118,6 +134,7 @@ fn tried(
     let own = |of: &[Option<u32>]| part.nodes.iter().map(|&node| of[node as usize]).collect::<Vec<_>>();
     let (labels, answers, response) = (own(&known.labels), own(&known.answers), known.response.as_ref());
     let mut heard = Heard::default();
+    let features = operand(part.features.clone(), part.rows(), part.global.columns);
     let tell = |kind: &InputKind| {
         let mut telling = Telling {
             transport: &mut end,
@@ -127,6 +144,7 @@ fn tried(
             labels: &labels,
             answers: &answers,
             response,
+            features: &features,
             classes: CLASSES,
             sent: Vec::new(),
         };
@@ -187,6 +205,42 @@ fn labels_are_the_shares_of_classes_around_a_node_the_same_bits_for_any_number_o
     }
 }
 
+/// The mean of features over the neighbours of each node, so many times over, by its definition.
+fn means(dataset: &Dataset, times: usize) -> Vec<Vec<f64>> {
+    let columns = dataset.features.columns();
+    let rows = dataset.features.stored().chunks_exact(columns);
+    let mut found: Vec<Vec<f64>> = rows.map(|row| row.iter().map(|value| f64::from(*value)).collect()).collect();
+    for _ in 0..times {
+        let mean = |node: usize| {
+            let near = dataset.graph.in_neighbours(node).iter().map(|&other| other as usize);
+            let near: BTreeSet<usize> = near.filter(|&other| other != node).collect();
+            let sum = |column: usize| near.iter().map(|&other| found[other][column]).sum::<f64>();
+            (0..columns).map(|column| sum(column) / near.len().max(1) as f64).collect()
+        };
+        found = (0..dataset.graph.nodes()).map(mean).collect();
+    }
+    found
+}
+
+#[test]
+fn propagated_features_are_means_over_neighbours_exact_where_few_values_occur() {
+    for mut dataset in [graph(11), directed(12)] {
+        let Features::Dense { values, .. } = &mut dataset.features else {
+            unreachable!("generated features are dense")
+        };
+        let coarse: Vec<f32> = values.iter().map(|value| if *value > 1.0 { 1.0 } else { 0.0 }).collect();
+        *values = coarse.into();
+        let labels = classes(&dataset);
+        for (workers, most) in [(1, [1e-6, 1e-6]), (4, [1e-6, 0.05])] {
+            let found = told(&dataset, &labels, workers);
+            for (times, most) in [1, 2].into_iter().zip(most) {
+                let furthest = furthest(&found[1 + times], &means(&dataset, times));
+                assert!(furthest <= most, "{times} times, {workers} workers: {furthest}");
+            }
+        }
+    }
+}
+
 #[test]
 fn codewords_are_those_of_the_whole_graph_on_one_worker_whichever_way_edges_lead() {
     let dataset = directed(5);
@@ -206,6 +260,35 @@ fn codewords_lose_what_a_byte_rounds_where_each_row_has_a_word_and_nothing_on_on
         // No peer gets more rows here than there are words. A root is off by 1/510, a share by twice that.
         let many = furthest(&told(&dataset, &labels, 3)[1], &expected);
         assert!(many > 0.0 && many < 0.01 * (CLASSES as f64).sqrt(), "{many}");
+    }
+}
+
+#[test]
+fn own_labels_are_those_of_the_graph_without_edges_between_parts() {
+    for (dataset, workers) in [(graph(4), 3), (directed(6), 4)] {
+        let labels = classes(&dataset);
+        let owner = |node: usize| node * 7 / 3 % workers as usize;
+        let mut within = directed(6);
+        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        for target in 0..dataset.graph.nodes() {
+            let near = dataset.graph.in_neighbours(target).iter();
+            for &source in near.filter(|source| owner(**source as usize) == owner(target)) {
+                sources.push(source);
+                targets.push(target as u32);
+            }
+        }
+        let built = build_graph(dataset.graph.nodes(), sources, targets, EdgeData::default(), BuildOptions::default());
+        within.graph = built.expect("sound edges").0;
+        // Weights go by degrees in the whole graph; here they are told apart by shares alone.
+        let found = told(&dataset, &labels, workers);
+        let inside = plain(&within, &labels);
+        for node in 0..labels.len() {
+            let has = |values: &[f64]| values.iter().map(|value| *value > 0.0).collect::<Vec<bool>>();
+            let of_found: Vec<f64> = found[2][node].iter().map(|value| f64::from(*value)).collect();
+            assert_eq!(has(&of_found), has(&inside[0][node]), "node {node}");
+        }
+        assert_eq!(told(&dataset, &labels, 1)[2], told(&dataset, &labels, 1)[0], "one worker has all edges");
+        assert_ne!(found[2], found[0]);
     }
 }
 
@@ -326,7 +409,8 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
         let told = [(&INPUTS[0], labels_of_peer.unwrap_or(sound)), (&INPUTS[1], words_of_peer(rows))];
         for (kind, bytes) in told {
             // Worker 0 may have left before it hears the second.
-            let _ = collectives::all_to_all(&mut second, kind.tag(), vec![bytes, Vec::new()]);
+            let tag = kind.tag().expect("it is told");
+            let _ = collectives::all_to_all(&mut second, tag, vec![bytes, Vec::new()]);
         }
         drop(second);
         let error = works.join().expect("no panic").expect_err("it is refused");
@@ -343,7 +427,7 @@ fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
         [&mass.to_le_bytes().repeat(words), &len[..], &shares, &codes].concat()
     };
     let nothing = |_: usize| Vec::new();
-    let len = |rows: usize| (INPUTS[0].most)(rows, CLASSES);
+    let len = |rows: usize| (INPUTS[0].most)(rows, Wide { classes: CLASSES, features: 0 });
     let rows = std::cell::Cell::new(0);
     answer_to(None, &|found| {
         rows.set(found);

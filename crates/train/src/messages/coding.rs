@@ -108,15 +108,16 @@ impl Coding {
             whole_last: config.whole_last.unwrap_or(true),
             takes_prefix: config.options.text("columns").is_ok_and(|columns| columns == Some("prefix")),
         };
-        if outer.wraps {
+        if outer.wraps && outer.reads.ratio {
             let kind = *registry.get(inner).map_err(refuse)?;
             coding.whole = Some(Box::new(Coding { kind, ..coding.clone() }));
         }
-        if coding.kind.prepares && config.reveal == Some(true) {
-            let what = "what is revealed crosses column by column, and its codec prepares whole rows";
+        let takes_whole_rows = coding.kind.prepares || coding.kind.of_matrices;
+        if takes_whole_rows && config.reveal == Some(true) {
+            let what = "what is revealed crosses column by column, and its codec takes whole rows";
             return Err(TrainError::config(format!("{key}.reveal: {what}")));
         }
-        coding.reveal &= !coding.kind.prepares;
+        coding.reveal &= !takes_whole_rows;
         coding.refuse_idle(key, &config, registry)?;
         coding.check(key, &config)?;
         coding.build(registry).map_err(|error| match error {
@@ -151,14 +152,15 @@ impl Coding {
         let common = [
             ("bits", config.bits.is_some(), reads.bits),
             ("ratio", config.ratio.is_some(), reads.ratio),
-            ("whole_last", config.whole_last.is_some(), self.kind.wraps),
+            ("whole_last", config.whole_last.is_some(), self.whole.is_some()),
             ("reveal", config.reveal.is_some(), reads.ratio || self.refines()),
             ("period", config.period.is_some(), reads.bits && each),
             ("menu", config.menu.is_some(), reads.bits && each),
             ("lambda", config.lambda.is_some(), reads.bits && assigned),
         ];
-        let own: BTreeSet<&str> =
-            self.kind.options.iter().chain(self.whole.iter().flat_map(|inner| inner.kind.options)).copied().collect();
+        let inner = config.options.text("inner").ok().flatten().filter(|_| self.kind.wraps);
+        let of_inner = inner.and_then(|inner| registry.get(inner).ok()).map_or(&[][..], |inner| inner.options);
+        let own: BTreeSet<&str> = self.kind.options.iter().chain(of_inner).copied().collect();
         let idle = common.iter().find(|(_, given, read)| *given && !read).map(|(name, ..)| *name);
         let idle = idle.or_else(|| config.options.iter().map(|(name, _)| name).find(|name| !own.contains(name)));
         let Some(name) = idle else { return Ok(()) };
@@ -397,7 +399,7 @@ fn reader(kind: &CodecKind, name: &str) -> bool {
     let common = match name {
         "bits" | "period" | "lambda" | "menu" => kind.reads.bits,
         "ratio" => kind.reads.ratio,
-        "whole_last" => kind.wraps,
+        "whole_last" => kind.wraps && kind.reads.ratio,
         "reveal" => kind.reads.bits || kind.reads.ratio,
         _ => false,
     };

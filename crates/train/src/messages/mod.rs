@@ -90,7 +90,11 @@ impl Messages {
     /// # Errors
     /// If a name is unknown, a value makes no sense, or an option is given that nothing reads.
     pub fn of(config: &MessagesConfig, registry: &Arc<CodecRegistry>, stages: &[Stage]) -> Result<Messages> {
-        let resolve = |key: &str, choice: &CodecChoice| Coding::of(&format!("messages.{key}"), choice, registry);
+        // Before there are data, any number does.
+        let classes = stages.last().map_or(1, Stage::outputs);
+        let resolve = |key: &str, choice: &CodecChoice| {
+            Coding::of(&format!("messages.{key}"), &choice.with_classes(classes), registry)
+        };
         let budget = config.budget_bytes()?;
         let named = [resolve("forward", &config.forward)?, resolve("backward", &config.backward)?];
         // Where evaluations exchange nothing, a trained model still reads its inputs once.

@@ -45,6 +45,23 @@ fn within(key: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Re
     Err(TrainError::config(format!("{key} = {value}: expected {} to {}", range.start(), range.end())))
 }
 
+/// Refuses what `messages.auto` chooses itself, and a target that nobody goes for.
+fn check_auto(config: &Config) -> Result<()> {
+    let messages = &config.messages;
+    let refuse = |what: String| Err(TrainError::config(what));
+    match messages.target {
+        Some(_) if !messages.auto => refuse("messages.target: messages.auto = true goes for it, and is not set".into()),
+        Some(target) if !(target > 0.0 && target <= 1.0) => {
+            refuse(format!("messages.target = {target}: expected a figure above 0, at most 1, such as 0.66"))
+        }
+        _ if messages.auto && !messages.leave_all_to_auto() => {
+            let what = "it chooses codecs itself, and reads messages.budget and messages.target alone";
+            refuse(format!("messages.auto: {what}; leave the other keys of [messages] out"))
+        }
+        _ => messages.budget_bytes().map(drop),
+    }
+}
+
 impl Members {
     /// Checks everything that does not depend on data.
     ///
@@ -184,6 +201,7 @@ impl Members {
     }
 
     fn check_messages(&self, config: &Config) -> Result<()> {
+        check_auto(config)?;
         let messages = Messages::of(&config.messages, &self.codecs, &[])?;
         let trainers = self.schedule(config)?.trainers;
         if (trainers || config.train.sync_every > 1) && messages.round_parameters() && has_batch_norm(config) {

@@ -8,7 +8,7 @@ use super::members::Members;
 use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
-use crate::inputs::{FEATURES, InputKind, Response};
+use crate::inputs::{FEATURES, InputKind, Response, Wide};
 use crate::messages::Messages;
 use crate::schedule::{Propagated, Stage};
 
@@ -67,10 +67,13 @@ impl ModelInputs {
             if let Some(from) = kind.from.iter().find(|from| found.told.iter().all(|told| told.name != **from)) {
                 return refuse(format!("{name:?} is made from {from:?}, which has to come before it"));
             }
-            check_leave(config, &format!("model.inputs has {:?}", kind.name), kind.content)?;
+            if let Some(content) = kind.content.filter(|_| kind.tells_labels) {
+                check_leave(config, &format!("model.inputs has {:?}", kind.name), content)?;
+            }
             found.told.push(kind);
         }
-        if let (Some(_), true) = (&found.response, found.told.is_empty()) {
+        let tells = found.told.iter().any(|kind| kind.tells_labels && kind.content.is_some());
+        if found.response.is_some() && !tells {
             return refuse("policy.label_epsilon is about labels, and none are told".to_owned());
         }
         match (found.features, found.told.is_empty()) {
@@ -88,8 +91,13 @@ impl ModelInputs {
         self.told_columns() + if self.features { self.feature_columns } else { 0 }
     }
 
+    /// How wide what is told of is.
+    pub fn wide(&self) -> Wide {
+        Wide { classes: self.classes, features: self.feature_columns }
+    }
+
     fn told_columns(&self) -> usize {
-        self.told.iter().map(|kind| (kind.columns)(self.classes)).sum()
+        self.told.iter().map(|kind| (kind.columns)(self.wide())).sum()
     }
 
     /// Whether many workers have other inputs than one would.
@@ -145,7 +153,7 @@ fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> 
     } else if members.has_trainers(config)? {
         let kind = &config.schedule.kind;
         Some(format!(
-            "is told between workers, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
+            "is for workers that meet, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
              \"synchronous\" averages models of workers that do"
         ))
     } else if config.data.inductive {
@@ -161,8 +169,20 @@ fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> 
 impl Plan {
     /// The values of so many own rows that the first layer reads: of features those that are stored, and what is told
     /// beside them.
-    pub fn input_values(&self, rows: usize, of_features: usize) -> usize {
-        rows * self.inputs.told_columns() + if self.inputs.features { of_features } else { 0 }
+    /// Means of sparse features have as many values as all neighbours together, at most, and about.
+    pub fn input_values(&self, rows: usize, of_features: usize, edges: usize) -> usize {
+        let (wide, all) = (self.inputs.wide(), rows * self.inputs.feature_columns);
+        let (mut values, mut of_means) = (if self.inputs.features { of_features } else { 0 }, of_features);
+        for kind in &self.inputs.told {
+            values += if kind.content == Some(Content::Features) {
+                of_means =
+                    if of_means < all { (of_means / rows.max(1) * edges).min(all.saturating_sub(1)) } else { all };
+                of_means
+            } else {
+                rows * (kind.columns)(wide)
+            };
+        }
+        values
     }
 
     /// Refuses data of which nothing can be told, or that have no features for a model that reads them.
@@ -175,8 +195,9 @@ impl Plan {
         if propagates == Some(Propagated::Labels) {
             return Ok(());
         }
-        let reads_features = config.model.inputs.iter().any(|name| name == FEATURES);
-        let tells = config.model.inputs.iter().any(|name| name != FEATURES);
+        let told = |name: &String| members.inputs.get(name);
+        let tells = config.model.inputs.iter().filter_map(told).any(|kind| kind.tells_labels);
+        let reads_features = config.model.inputs.iter().any(|name| told(name).is_none_or(|kind| !kind.tells_labels));
         if reads_features && counts.columns == 0 {
             let what = "has no node features; give some with data.features_path";
             return Err(TrainError::config(format!("{} {what}", counts.dataset)));
@@ -213,7 +234,8 @@ impl Plan {
 
     /// Says so where layers read neighbours, in whose columns a node's own label is.
     pub(super) fn labels_come_back(&self) -> Option<String> {
-        let told = self.inputs.told.first().filter(|_| self.stages.iter().any(Stage::reads_neighbours))?;
+        let mut told = self.inputs.told.iter().filter(|kind| kind.tells_labels);
+        let told = told.next().filter(|_| self.stages.iter().any(Stage::reads_neighbours))?;
         let what = "so each training node sees its own label through them, and figures of training nodes are better \
             than those of others; model.arch = \"mlp\" reads own rows alone";
         Some(format!("model.inputs has {:?}, and layers read the rows of neighbours: {what}", told.name))

@@ -11,7 +11,7 @@ use laconic_nn::optimiser::{RateSchedule, RateSpec};
 use super::members::{Axis, Members};
 use crate::config::ramp::Clock;
 use crate::config::typed::{malformed, misfit};
-use crate::config::{Config, MeansEvaluator, TransportKind, apply, culprit, refuse_unknown};
+use crate::config::{Config, MeansEvaluator, TransportKind, apply, culprit, refuse_unknown, write_out};
 use crate::error::{Result, TrainError};
 use crate::messages::Messages;
 
@@ -118,6 +118,7 @@ impl Members {
     /// As [`Members::load`].
     pub fn parse(&self, text: &str, overrides: &[String]) -> Result<Config> {
         let mut table: toml::Table = text.parse().map_err(|error| malformed(text, &error))?;
+        write_out(&mut table);
         let file = table.clone();
         for text in overrides {
             apply(&mut table, text)?;
@@ -173,6 +174,18 @@ impl Members {
             }
         }
         toml::to_string(&table).map_err(refuse)
+    }
+
+    /// The same run with these keys set, and without those that the members which they name do not read.
+    ///
+    /// # Errors
+    /// If a key is unknown or a value makes no sense.
+    pub fn with_keys(&self, config: &Config, set: &[String]) -> Result<Config> {
+        let mut table: toml::Table =
+            self.to_toml(config)?.parse().map_err(|error: toml::de::Error| TrainError::config(error.to_string()))?;
+        set.iter().try_for_each(|text| apply(&mut table, text))?;
+        let config: Config = table.clone().try_into().map_err(|error| misfit(&error, &table))?;
+        self.parse(&self.to_toml(&config)?, &[])
     }
 
     /// The same for the folder of a run: of data that were cut before, without how they would be cut.

@@ -175,6 +175,10 @@ impl Plan {
     /// If a name is unknown or a value makes no sense.
     pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
+        if config.messages.auto {
+            let what = "it stands for several runs, which `laconic train` tries and `laconic plan` predicts";
+            return Err(TrainError::config(format!("messages = \"auto\": {what}; nothing else reads it")));
+        }
         let (kind, mut widths): (_, Widths) = (members.layer(config)?, widths.into());
         let links = LinkPlan::of(members, config, widths.relations)?;
         widths.classes = links.as_ref().map_or(widths.classes, |_| config.model.hidden);

@@ -51,6 +51,8 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "transport.fault",
         "transport.speeds",
         "transport.faults",
+        "messages.auto",
+        "messages.target",
         "messages.skip",
         "policy.deny",
         "policy.allow",

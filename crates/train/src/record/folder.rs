@@ -105,9 +105,7 @@ pub(crate) fn write_results(
         ..card
     };
     weights::write(&out.join(weights::FILE), &trained_weights, &card)?;
-    let text =
-        serde_json::to_string_pretty(summary).map_err(|e| TrainError::file(out.join("summary.json"), e.to_string()))?;
-    write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
+    summary.write(out)
 }
 
 /// Takes up the folder of a run that goes on: its configuration is from now on the one that it goes on with, and so is

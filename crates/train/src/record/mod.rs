@@ -1,5 +1,6 @@
 //! What a run leaves behind: its folder, checkpoints, weights and summary.
 
+pub mod account;
 pub mod aside;
 pub mod card;
 pub mod checkpoint;
@@ -18,5 +19,6 @@ pub mod summary;
 pub mod tensors;
 pub mod traffic;
 pub mod trainers;
+pub mod tries;
 pub mod verdict;
 pub mod weights;

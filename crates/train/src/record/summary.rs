@@ -7,13 +7,15 @@ use laconic_wire::{Count, PerKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aside::read_within;
+use super::account::Account;
+use super::aside::{read_within, write_aside};
 use super::card::Card;
 use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
 use super::trainers::AveragingSummary;
+use super::tries::AutoSummary;
 use super::verdict;
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
@@ -91,9 +93,25 @@ pub struct Summary {
     /// (independent trainers) How models were averaged; worker 0 is their aggregator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averaging: Option<AveragingSummary>,
+    /// (`messages = "auto"`) The runs that were tried, of which this one was kept; `bytes` are its own alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoSummary>,
+    /// (not of older programs) Who saw what, and how often somebody waited: as foreseen for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
 }
 
 impl Summary {
+    /// Writes it into the folder of its run.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub(crate) fn write(&self, out: &Path) -> Result<()> {
+        let path = out.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(|error| TrainError::file(&path, error.to_string()))?;
+        write_aside(&path, (text + "\n").as_bytes())
+    }
+
     /// Framed bytes of the reports that workers close the run with; independent trainers send none.
     pub(super) fn bytes_of_reports(&self) -> u64 {
         WorkerReport::of_all(if self.averaging.is_some() { 1 } else { self.workers })
@@ -368,6 +386,8 @@ impl Summary {
                 digest: format!("blake3:{digest}"),
             },
             averaging: None,
+            auto: None,
+            account: None,
         })
     }
 }

@@ -45,7 +45,7 @@ impl From<Vec<Part>> for Data {
 }
 
 impl Data {
-    fn source(self, members: &Members, config: &Config) -> Result<Source> {
+    pub(crate) fn source(self, members: &Members, config: &Config) -> Result<Source> {
         match self {
             Data::Configured => Source::open(members, config, None),
             Data::Parts(parts) if parts.is_empty() => Err(TrainError::config("there are no parts")),

@@ -50,7 +50,7 @@ fn untold(plan: &Plan, parts: &[Part]) -> Option<String> {
             plan.config.schedule.kind
         ));
     }
-    let told = plan.inputs.told.first()?;
+    let told = plan.inputs.told.iter().find(|kind| kind.tells_labels)?;
     Some(format!("the model reads {:?} (model.inputs): {what} in these columns", told.name))
 }
 

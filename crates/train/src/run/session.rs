@@ -21,9 +21,10 @@ use crate::fit::stages::{self, Trained};
 use crate::forecast::book::Book;
 use crate::forecast::contents::denied;
 use crate::forecast::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
-use crate::forecast::{Forecast, memory};
+use crate::forecast::{Forecast, account, memory};
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
+use crate::record::account::Account;
 use crate::record::card::Card;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::claim::Claim;
@@ -36,6 +37,7 @@ use crate::record::state::{self, Owner};
 use crate::record::summary::{RunFacts, Summary};
 use crate::record::traffic::{Earlier, Started};
 use crate::record::weights;
+use crate::schedule::Position;
 use crate::worker::agree::agree;
 use crate::worker::{StopSignal, Worker, WorkerOptions};
 
@@ -235,12 +237,20 @@ impl Session {
             one_process: self.process.is_shared,
         };
         let mut summary = Summary::of(&facts, reports)?;
+        summary.account = Some(self.account()?);
         if let Some(out) = &self.process.out {
             let card = Card { run: self.recorder.run().to_owned(), ..self.card.clone() };
             let written = write_results((out, card), &mut summary, &plan.stages, trained, self.process.resume);
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
+    }
+
+    /// Who sees what, and how often somebody waits, as far as this worker can know.
+    fn account(&self) -> Result<Account> {
+        let (worker, position) = (&self.worker, Position::default());
+        let forecast = Forecast { plan: &worker.plan, evaluator: &worker.evaluator, position: &position };
+        account::of_run(&forecast, &worker.shapes, &self.forecast.by_kind)
     }
 }
 

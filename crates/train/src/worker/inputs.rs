@@ -32,8 +32,9 @@ pub(super) fn rows(
     let (mut heard, mut told, mut sent) = (Heard::default(), Vec::new(), Vec::new());
     for kind in &plan.inputs.told {
         let (tag, labels, answers, neighbours) = (kind.tag(), &labels, &answers, &neighbours);
+        let (features, sent_now) = (&features, Vec::new());
         let mut telling =
-            Telling { transport, tag, links, neighbours, labels, answers, response, classes, sent: Vec::new() };
+            Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent: sent_now };
         told.push((kind.tell)(&mut telling, &mut heard)?);
         sent.push(telling.sent);
     }
@@ -49,30 +50,34 @@ fn learned_class(local: &Local, row: usize) -> Option<u32> {
     }
 }
 
-/// Rows with more columns behind theirs, in memory of their own.
-fn beside(rows: Operand, more: &[Matrix]) -> Operand {
-    let (count, of_rows) = (rows.view().rows(), rows.view().columns());
-    let columns = of_rows + more.iter().map(Matrix::columns).sum::<usize>();
-    match rows {
-        Operand::Sparse(rows) => {
-            let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-            for row in 0..count {
-                let own = rows.offsets()[row]..rows.offsets()[row + 1];
-                indices.extend_from_slice(&rows.indices()[own.clone()]);
-                values.extend_from_slice(&rows.values()[own]);
-                indices.extend(of_rows as u32..columns as u32);
-                more.iter().for_each(|more| values.extend_from_slice(more.row(row)));
-                offsets.push(values.len());
-            }
-            Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
-        }
-        rows => {
-            let mut both = Vec::with_capacity(count * columns);
-            for row in 0..count {
-                both.extend_from_slice(rows.dense_row(row));
-                more.iter().for_each(|more| both.extend_from_slice(more.row(row)));
-            }
-            Operand::Dense(Matrix::from_vec(count, columns, both))
-        }
+/// Rows with more columns behind theirs, in memory of their own: sparse where some of them are.
+fn beside(rows: Operand, more: &[Operand]) -> Operand {
+    let (count, all) = (rows.view().rows(), || std::iter::once(&rows).chain(more));
+    let columns = all().map(|rows| rows.view().columns()).sum::<usize>();
+    if !all().any(|rows| matches!(rows, Operand::Sparse(_))) {
+        let mut side_by_side = Vec::with_capacity(count * columns);
+        (0..count).for_each(|row| all().for_each(|rows| side_by_side.extend_from_slice(rows.dense_row(row))));
+        return Operand::Dense(Matrix::from_vec(count, columns, side_by_side));
     }
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..count {
+        let mut before = 0;
+        for rows in all() {
+            let width = rows.view().columns() as u32;
+            match rows {
+                Operand::Sparse(rows) => {
+                    let own = rows.offsets()[row]..rows.offsets()[row + 1];
+                    indices.extend(rows.indices()[own.clone()].iter().map(|column| before + column));
+                    values.extend_from_slice(&rows.values()[own]);
+                }
+                rows => {
+                    indices.extend(before..before + width);
+                    values.extend_from_slice(rows.dense_row(row));
+                }
+            }
+            before += width;
+        }
+        offsets.push(values.len());
+    }
+    Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
 }

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use laconic_graph::dataset::{Features, Labels, Split};
+use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::edges::Edges;
 use laconic_graph::part::Part;
 use laconic_graph::plan::Topology;
 use laconic_nn::loss::Targets;
-use laconic_nn::matrix::Values;
-use laconic_nn::{Block, EdgeData, Matrix, Nodes, Operand, SparseRows};
+use laconic_nn::{Block, EdgeData, Nodes, Operand};
 
 use super::by_id::ById;
+use crate::inputs::operand;
 use crate::pass::inputs::LocalGraph;
 
 /// The three splits, in the order of every array over splits.
@@ -222,17 +222,6 @@ fn names(own: &[u64], halo: &[u64]) -> [Vec<u32>; 2] {
     order.iter().zip(0..).for_each(|(&row, place)| names[row as usize] = place);
     let halo = names.split_off(own.len());
     [names, halo]
-}
-
-fn operand(features: Features, rows: usize, columns: usize) -> Operand {
-    match features {
-        Features::None => Operand::Dense(Matrix::zeros(rows, columns)),
-        Features::Dense { values, .. } => Operand::compact(Matrix::from_values(rows, columns, Values::F32(values))),
-        Features::Sparse { offsets, indices, values, .. } => {
-            let offsets = offsets.into_iter().map(|o| o as usize).collect();
-            Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
-        }
-    }
 }
 
 /// A subset of a worker's rows with their labels, so that rounds which touch no graph work on training rows alone.

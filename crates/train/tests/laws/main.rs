@@ -8,6 +8,7 @@ mod stored_bf16;
 mod streams;
 mod told_rows;
 
+mod account;
 mod agreement;
 mod alone;
 mod assigner;

@@ -26,7 +26,7 @@ pub const ARCHS: [&[&str]; 5] = [
 ];
 
 /// Coders of rows whose bytes follow from shapes and rounds.
-pub const CODECS: [&[&str]; 17] = [
+pub const CODECS: [&[&str]; 18] = [
     &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
     &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
     &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
@@ -56,6 +56,11 @@ pub const CODECS: [&[&str]; 17] = [
     &[r#"messages.layers.1.backward={codec="masked",ratio=4,whole_last=false}"#, "messages.backward=half"],
     &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"],
     &[r#"messages.forward={codec="codewords",pieces=3}"#, "messages.backward=codewords"],
+    &[
+        r#"messages.forward={codec="low_rank",rank=2}"#,
+        r#"messages.backward={codec="low_rank",rank="classes",inner="half"}"#,
+        r#"messages.parameters={codec="low_rank",rank="classes",inner="quantised",bits=8}"#,
+    ],
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.

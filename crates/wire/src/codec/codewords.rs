@@ -110,7 +110,7 @@ impl Codec for Codewords {
                 let word = usize::from(codes[position * pieces + piece]);
                 let value = |column: usize| match word {
                     0 => 0.0,
-                    word => widened(book[(word - 1) * width + column]),
+                    word => Half::widened(book[(word - 1) * width + column]),
                 };
                 for (column, target) in target.iter_mut().enumerate() {
                     match store {
@@ -140,13 +140,9 @@ fn written(words: &[f64], into: &mut [u8]) -> Vec<f32> {
     let (into, _) = into.as_chunks_mut::<NUMBER>();
     let written = words.iter().zip(into).map(|(word, bytes)| {
         *bytes = Half::rounded(*word as f32).to_le_bytes();
-        widened(*bytes)
+        Half::widened(*bytes)
     });
     written.collect()
-}
-
-fn widened(bytes: [u8; NUMBER]) -> f32 {
-    f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
 }
 
 #[cfg(test)]

@@ -33,8 +33,13 @@ impl Half {
         CodecKind { name: "half", number: 2, build: |_, _| Ok(Box::new(Half)), ..CodecKind::PLAIN };
 
     /// The bits of the nearest bfloat16 number.
-    pub(super) fn rounded(value: f32) -> u16 {
+    pub fn rounded(value: f32) -> u16 {
         round(value.to_bits())
+    }
+
+    /// A bfloat16 number as it is written.
+    pub fn widened(bytes: [u8; 2]) -> f32 {
+        f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
     }
 
     /// Appends rows that are stored as bfloat16, of which `bits` gives the bits: what encoding them as f32 would

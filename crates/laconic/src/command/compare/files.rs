@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_train::record::aside::write_aside;
 
+use super::account;
 use super::outcome::Comparison;
 use super::paper;
 
@@ -25,7 +26,7 @@ fn csv(comparison: &Comparison) -> String {
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
          skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut,\
-         whole_graph_at\n",
+         whole_graph_at,saw_labels,saw_features,saw_scores,saw_models,round_trips\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
@@ -36,7 +37,7 @@ fn csv(comparison: &Comparison) -> String {
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -57,7 +58,8 @@ fn csv(comparison: &Comparison) -> String {
                 number(run.loss),
                 quoted(line.partition.as_deref().unwrap_or_default()),
                 number(run.edge_cut),
-                line.whole_graph_at.as_deref().unwrap_or_default()
+                line.whole_graph_at.as_deref().unwrap_or_default(),
+                account::fields(line)
             );
         }
     }

@@ -1,5 +1,6 @@
 //! `laconic compare`: methods and seeds on one graph.
 
+pub mod account;
 pub mod alone;
 mod entry;
 pub mod figures;
@@ -27,8 +28,8 @@ use laconic_train::{Config, Plan, TrainError};
 
 pub use matrix::methods_of_papers;
 pub use outcome::Comparison;
-pub use outcome::p;
 pub use planned::Plan as Planned;
+pub use table::p;
 
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};

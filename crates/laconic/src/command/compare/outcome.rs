@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
+use laconic_train::record::account::Account;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::constant::{best_constant, least_constant_loss, of_equal_scores};
 use laconic_train::record::purposes::Purposes;
@@ -139,6 +140,10 @@ pub struct Line {
     /// Which process had to hold the whole graph, `aggregator` or (one part) `worker`; null where none had to.
     #[serde(default)]
     pub whole_graph_at: Option<String>,
+    /// Who had to hold the whole graph, who saw what of others' nodes, and how often somebody waited, as foreseen for
+    /// its last run; null before its first run, and of runs of older programs.
+    #[serde(default)]
+    pub account: Option<Account>,
     /// Rounds over all stages; of independent trainers, means.
     #[serde(default)]
     pub rounds: Option<f64>,
@@ -327,6 +332,7 @@ impl Comparison {
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
         self.methods[index].partition = Some(recorded.partition());
+        self.methods[index].account.clone_from(&summary.account);
         self.methods[index].whole_graph_at = recorded.whole_graph_at().map(str::to_owned);
         self.methods[index].runs.push(Run {
             seed: seeds.train,
@@ -465,6 +471,7 @@ impl Line {
             partition: None,
             edge_cut: None,
             whole_graph_at: None,
+            account: None,
             rounds: None,
             notes: Vec::new(),
             front: false,
@@ -486,14 +493,4 @@ impl Spread {
 fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = numbers.len();
     (count > 0).then(|| numbers.sum::<f64>() / count as f64)
-}
-
-/// The outcome of a method's test in a few letters.
-pub fn p(line: &Line) -> String {
-    match &line.against {
-        None => String::new(),
-        Some(against) if against.is_too_small() => "n too small".to_owned(),
-        Some(against) if against.p < 0.0005 => "< 0.001".to_owned(),
-        Some(against) => format!("{:.3}", against.p),
-    }
 }

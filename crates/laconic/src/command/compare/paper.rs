@@ -3,8 +3,11 @@
 
 use std::fmt::Write;
 
-use super::outcome::p;
+use laconic_train::record::account::{LETTERS, TRIPS};
+
+use super::account::{saw, trips};
 use super::outcome::{Comparison, Line, Spread};
+use super::table::p;
 use crate::bytes::{plural, separated};
 use crate::visible::markdown as markdown_text;
 
@@ -77,7 +80,7 @@ fn columns(comparison: &Comparison, style: &Style) -> Vec<Column> {
     if comparison.has_cuts() {
         columns.push(("cut, edges".to_owned(), cells(&|line| Some((style.escape)(&line.cut())))));
     }
-    if lines.iter().any(|line| line.whole_graph_at.is_some()) {
+    if lines.iter().any(|line| line.whole_graph_at.is_some() && line.account.is_none()) {
         let holder = |line: &Line| Some(line.whole_graph_at.clone().unwrap_or_else(|| "nobody".to_owned()));
         columns.push(("whole graph at".to_owned(), cells(&holder)));
     }
@@ -91,6 +94,10 @@ fn columns(comparison: &Comparison, style: &Style) -> Vec<Column> {
     let fewest = self::best(lines, &|line| line.fewer).map(|index| fewer(&lines[index]));
     let cell = |line: &Line| bold(fewer(line), !line.is_constant && fewest.as_ref() == Some(&fewer(line)), style);
     columns.push(("fewer".to_owned(), lines.iter().map(cell).collect()));
+    if has_accounts(comparison) {
+        columns.push(("saw".to_owned(), cells(&|line| Some((style.escape)(&saw(line))))));
+        columns.push(("trips".to_owned(), cells(&|line| line.account.as_ref().map(trips))));
+    }
     columns.push(("time (s)".to_owned(), cells(&|line| line.seconds.map(|seconds| format!("{seconds:.2}")))));
     if is_tested(comparison) {
         let tested = |line: &Line| Some(p(line).replace('<', if style.bold == MARKDOWN.bold { "<" } else { "$<$" }));
@@ -101,6 +108,11 @@ fn columns(comparison: &Comparison, style: &Style) -> Vec<Column> {
 
 fn fewer(line: &Line) -> String {
     line.fewer.map(|fewer| format!("{fewer:.1}")).unwrap_or_default()
+}
+
+/// Whether it is known of a method who saw what.
+fn has_accounts(comparison: &Comparison) -> bool {
+    comparison.methods.iter().any(|line| line.account.is_some())
 }
 
 /// Whether there are enough pairs of seeds somewhere for a test.
@@ -172,6 +184,9 @@ fn caption(comparison: &Comparison) -> String {
         ". Bytes of all workers, framing included; fewer: all but evaluation, against {}",
         comparison.baseline
     );
+    if has_accounts(comparison) {
+        let _ = write!(text, "; saw: {LETTERS}; {TRIPS}");
+    }
     if is_tested(comparison) {
         let _ = write!(
             text,

@@ -1,22 +1,25 @@
 //! `compare --plan`: what every method will send, before anything runs.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use laconic_train::Members;
+use laconic_train::auto::what_leaves;
 use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
+use laconic_train::forecast::load::load;
+use laconic_train::record::account::{Account, LETTERS, TRIPS};
 use laconic_train::record::purposes::Purposes;
-use laconic_wire::{Content, Ledger, PerKind};
+use laconic_wire::{Ledger, PerKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::account;
 use super::matrix::{Matrix, Method};
 use super::seeds::Seeds;
 use super::world::World;
 use crate::bytes::human_bytes;
-use crate::command::plan::{LinkTime, load, times};
+use crate::command::plan::{LinkTime, times};
 
 /// The links that the table shows where the comparison names none.
 const SHOWN: [&str; 3] = ["lan-1gbit-1ms", "wan-100mbit-40ms", "wan-20mbit-80ms"];
@@ -61,6 +64,8 @@ pub struct Planned {
     seconds_on_links: Vec<LinkTime>,
     /// What leaves workers, in the words of `policy.deny`, but for reports and digests.
     leaves: Vec<String>,
+    /// Who has to hold the whole graph, who sees what of others' nodes, and how often somebody waits.
+    account: Account,
     /// What is to be noted of it.
     notes: Vec<String>,
 }
@@ -97,7 +102,7 @@ impl Plan {
         for column in ["boundary", "parameters", "evaluation", "start-up"] {
             let _ = write!(text, " {column:>10}");
         }
-        let _ = write!(text, " {:>7} {:>10}", "fewer", "memory");
+        let _ = write!(text, " {:>7} {:>5} {:>7} {:>10}", "fewer", "saw", "trips", "memory");
         let links: Vec<&str> = self.link.as_deref().map_or(SHOWN.to_vec(), |link| vec![link]);
         links.iter().for_each(|link| {
             let _ = write!(text, " {link:>16}");
@@ -111,7 +116,8 @@ impl Plan {
             }
             let least = if method.is_bound { "≥" } else { "" };
             let fewer = format!("{least}{:.1}x", method.fewer);
-            let _ = write!(text, " {fewer:>7} {:>10}", human_bytes(method.memory));
+            let (saw, trips) = (method.account.letters(), account::trips(&method.account));
+            let _ = write!(text, " {fewer:>7} {saw:>5} {trips:>7} {:>10}", human_bytes(method.memory));
             for link in &links {
                 let seconds = method.seconds_on_links.iter().find(|time| time.link == *link).map_or(0.0, |t| t.seconds);
                 let _ = write!(text, " {:>14.1} s", seconds);
@@ -126,6 +132,7 @@ impl Plan {
             });
         }
         let _ = write!(text, "\nfewer: all but evaluation; ≥: sizes depend on the run, which may send less");
+        let _ = write!(text, "\nsaw: {LETTERS}\n{TRIPS}");
         let _ = write!(text, "\nseconds on the wire if nothing overlaps");
         let _ = write!(text, "\n{} runs will send about {} in all", self.runs, human_bytes(self.bytes));
         text
@@ -144,8 +151,7 @@ impl Planned {
             }
         }
         let purposes = Purposes::of(&kinds);
-        let leaves = costs.leaves.iter().flatten().map(|leaving| leaving.item.what.content());
-        let leaves: BTreeSet<Content> = leaves.filter(|content| *content != Content::Agreement).collect();
+        let leaves = what_leaves(&costs);
         let transport = TransportConfig { shape: link.to_owned(), ..config.transport.clone() };
         Ok(Planned {
             name: method.name.clone(),
@@ -159,7 +165,8 @@ impl Planned {
             frames,
             memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
             seconds_on_links: times(&transport, &load(costs.workers.iter().map(|(_, ledger, _)| ledger)))?,
-            leaves: leaves.into_iter().map(|content| content.name().to_owned()).collect(),
+            leaves,
+            account: costs.account(),
             notes: [costs.notes, costs.plan.with_messages(&config.messages)?.notes()].concat(),
         })
     }

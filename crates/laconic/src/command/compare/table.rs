@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::outcome::p;
+use laconic_train::record::account::{LETTERS, TRIPS};
+
+use super::account::{saw, trips};
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::{human_bytes, plural};
 
@@ -19,6 +21,7 @@ struct Extra {
     loss: bool,
     cuts: bool,
     whole: bool,
+    account: bool,
 }
 
 /// The comparison as a table.
@@ -32,7 +35,9 @@ pub fn table(comparison: &Comparison) -> String {
         trainers: any(|line| line.simulated_seconds.or(line.convergence_seconds).is_some()),
         loss: comparison.is_by_loss(),
         cuts: comparison.has_cuts(),
-        whole: any(|line| line.whole_graph_at.is_some()),
+        // Runs of older programs have no account.
+        whole: any(|line| line.whole_graph_at.is_some() && line.account.is_none()),
+        account: any(|line| line.account.is_some()),
     };
     let mut text = format!("{:<width$} {:>4} {:>6} {metric:>15}", "method", "runs", "rounds");
     if extra.loss {
@@ -47,7 +52,11 @@ pub fn table(comparison: &Comparison) -> String {
     if extra.trainers {
         let _ = write!(text, " {:>9} {:>9}", "simulated", "converged");
     }
-    let _ = write!(text, " {:>7} {:>9} {:>10} {:>11}", "fewer", "seconds", "memory", "p");
+    let _ = write!(text, " {:>7}", "fewer");
+    if extra.account {
+        let _ = write!(text, " {:>5} {:>7}", "saw", "trips");
+    }
+    let _ = write!(text, " {:>9} {:>10} {:>11}", "seconds", "memory", "p");
     if extra.whole {
         let _ = write!(text, " {:>14}", "whole graph at");
     }
@@ -75,6 +84,9 @@ fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
     if extra.trainers {
         let what = "seconds on the simulated clock of independent trainers";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
+    }
+    if extra.account {
+        let _ = writeln!(text, "saw: {LETTERS}\n{TRIPS}");
     }
     if extra.whole {
         let what = "the process that had to hold all parts; where that is an aggregator, its evaluations cost no bytes";
@@ -140,7 +152,11 @@ fn row(line: &Line, width: usize, extra: Extra) -> String {
     let seconds = known(line.seconds.map(|seconds| format!("{seconds:.2}")));
     let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time"), (line.is_constant, "chance")];
     let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
-    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10} {:>11}", bytes(line.memory), p(line));
+    let _ = write!(text, " {fewer:>7}");
+    if extra.account {
+        let _ = write!(text, " {:>5} {:>7}", saw(line), line.account.as_ref().map_or("-".to_owned(), trips));
+    }
+    let _ = write!(text, " {seconds:>9} {:>10} {:>11}", bytes(line.memory), p(line));
     if extra.whole {
         let _ = write!(text, " {:>14}", line.whole_graph_at.as_deref().unwrap_or("nobody"));
     }
@@ -155,5 +171,15 @@ fn spread(spread: Spread) -> String {
     match spread.sd {
         Some(sd) => format!("{:.4} ± {sd:.4}", spread.mean),
         None => format!("{:.4}", spread.mean),
+    }
+}
+
+/// The outcome of a method's test in a few letters.
+pub fn p(line: &Line) -> String {
+    match &line.against {
+        None => String::new(),
+        Some(against) if against.is_too_small() => "n too small".to_owned(),
+        Some(against) if against.p < 0.0005 => "< 0.001".to_owned(),
+        Some(against) => format!("{:.3}", against.p),
     }
 }

@@ -1,5 +1,7 @@
 //! `laconic plan`: bytes, memory and time before anything runs, and the egress report.
 
+mod auto;
+mod explain;
 mod page;
 mod text;
 
@@ -11,14 +13,18 @@ use clap::Args;
 use laconic_train::config::{Config, MeansEvaluator, MessagesConfig, TransportConfig, TransportKind};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
+use laconic_train::forecast::load::load;
 use laconic_train::plan::TaskKind;
+use laconic_train::record::account::Account;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
-use laconic_wire::{Carrier, Count, DenyList, EAGER, Kind, LINKS, Ledger, LinkShape, Load, PerKind};
+use laconic_wire::{Carrier, Count, DenyList, Kind, LINKS, LinkShape, Load, PerKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use explain::Explained;
 
 use super::data::refuse_occupied;
 use super::train::RunFile;
@@ -33,6 +39,8 @@ use crate::waiting::reading;
   laconic plan run.toml --worker 0 --ledger ledger.csv
   laconic plan run.toml --link 100mbit,40ms
   laconic plan run.toml --out what-leaves.html
+  laconic plan run.toml --explain
+  laconic plan run.toml --set messages=auto
 
 A folder of parts may hold one's own part alone: where meta.json counts the others (laconic partition sees to that),
 the plan is as exact as with all, else it is a bound for the workers whose parts are there.")]
@@ -49,6 +57,9 @@ pub struct Plan {
     /// Write every account: the ledger.csv that the run will leave
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Say where each byte goes, and what a few changes would make of it
+    #[arg(long)]
+    explain: bool,
     /// Replace existing files
     #[arg(long)]
     force: bool,
@@ -103,6 +114,8 @@ pub struct Costs {
     averaging: Option<Averaging>,
     /// What each worker sends, and to whom.
     leaves: Vec<Leaves>,
+    /// Who has to hold the whole graph, who sees what of others' nodes, and how often somebody waits.
+    account: Account,
     /// (`bytes` is known) Seconds on each named link and on the configured one: the busiest uplink's bytes and the
     /// latency of every exchange, one after the other.
     seconds_on_links: Vec<LinkTime>,
@@ -114,6 +127,9 @@ pub struct Costs {
     /// (a budget that chose other codecs) `[messages]` as it will run.
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<MessagesConfig>,
+    /// (`--explain`) Where bytes go, and what a few changes would make of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explained: Option<Explained>,
     /// (something to note) What the configuration asks for and the run has no use for, and what the plan cannot know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -229,8 +245,16 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("--link {link}: {error}")))?;
         (transport.kind, transport.shape) = (TransportKind::Mpi, link);
     }
+    let shape = transport.shape.clone();
+    let on_link = Config { transport: TransportConfig { shape, ..config.transport.clone() }, ..config.clone() };
     for path in arguments.ledger.iter().chain(&arguments.out) {
         refuse_occupied(path, arguments.force)?;
+    }
+    if config.messages.auto {
+        let other = [("--worker", arguments.worker.is_some()), ("--ledger", arguments.ledger.is_some())];
+        let other = other.into_iter().chain([("--out", arguments.out.is_some()), ("--explain", arguments.explain)]);
+        let other: Vec<&str> = other.filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+        return auto::plan(&on_link, &other, output);
     }
     let waiting = output.begins(reading(&config.data));
     let forecast = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
@@ -243,8 +267,10 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         forecast.write_ledger(path)?;
     }
     let about = forecast.about.clone();
+    let explained = arguments.explain.then(|| Explained::of(&forecast, &on_link)).transpose()?;
     let mut costs = costs(forecast, (&config, &transport), arguments.ledger)?;
     costs.out = arguments.out;
+    costs.explained = explained;
     if let Some(path) = &costs.out {
         write_aside(path, page::text(path, &costs, (&config, &about)).as_bytes())?;
     }
@@ -265,13 +291,12 @@ fn dearer([chosen, exact]: [u64; 2]) -> String {
 }
 
 fn costs(
-    forecast: laconic_train::Costs,
+    of: laconic_train::Costs,
     (config, transport): (&Config, &TransportConfig),
     ledger: Option<PathBuf>,
 ) -> Result<Costs> {
-    let size = forecast.size();
-    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } =
-        forecast;
+    let (size, account) = (of.size(), of.account());
+    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } = of;
     notes.extend(plan.with_messages(&config.messages)?.notes());
     notes.extend(dearer_than_exact.map(dearer));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
@@ -314,34 +339,17 @@ fn costs(
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
+        account,
         seconds_on_links: known.map(|_| times(transport, &load)).transpose()?.unwrap_or_default(),
         is_bound,
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
+        explained: None,
         notes,
         ledger,
         out: None,
         ranks,
     })
-}
-
-/// What workers put on their links, by what each sends.
-pub fn load<'a>(workers: impl Iterator<Item = &'a Ledger>) -> Load {
-    let mut load = Load::default();
-    for ledger in workers {
-        load.bytes = load.bytes.max(ledger.total().framed);
-        let peers = ledger.totals_by_peer();
-        // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
-        load.exchanges = peers.values().map(|count| count.frames).fold(load.exchanges, u64::max);
-        let mut long = 0;
-        for (_, count) in ledger.totals_by_kind().iter().filter(|(_, count)| count.frames > 0) {
-            let each = count.framed / count.frames;
-            load.largest = load.largest.max(each);
-            long += if each > EAGER { count.frames / peers.len().max(1) as u64 } else { 0 };
-        }
-        load.long = load.long.max(long);
-    }
-    load
 }
 
 /// The time on the configured link, first unless it is a named one, and on the named ones: under MPI over TCP.

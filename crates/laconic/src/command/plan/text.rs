@@ -3,9 +3,13 @@
 use std::fmt::Write;
 
 use laconic_train::config::MeansEvaluator;
+use laconic_train::record::account::{Account, RoundTrips, Subject};
 
 use super::{Averaging, Costs};
 use crate::bytes::{human_bytes, plural};
+
+/// What the account says who sees, in its order.
+const SUBJECTS: [&str; 4] = ["labels", "features", "scores and hidden rows", "models"];
 
 /// What leaves each worker is said unasked where there are no more.
 const WORKERS_SAID: usize = 4;
@@ -73,6 +77,7 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let _ = writeln!(text, "labels differ between parts by {skew:.2} (0: not at all)");
     }
     what_leaves(&mut text, costs, worker);
+    who_saw(&mut text, &costs.account);
     let mpi = costs.seconds_on_links.iter().any(|link| link.start_seconds > 0.0);
     let how = if mpi { " under MPI over TCP, without computing; of it the start" } else { "" };
     if !costs.seconds_on_links.is_empty() {
@@ -83,6 +88,9 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
         let _ = writeln!(text, "  {:<22} {:>12.1} s{start}{configured}", link.link, link.seconds);
     }
+    if let Some(explained) = &costs.explained {
+        let _ = writeln!(text, "{}", explained.text(costs.least.framed));
+    }
     if let Some(path) = &costs.ledger {
         let _ = writeln!(text, "accounts in {}", path.display());
     }
@@ -90,6 +98,22 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let _ = writeln!(text, "page in {}", path.display());
     }
     text.trim_end().to_owned()
+}
+
+/// Who has to hold the whole graph, who sees what of others, and how often somebody waits.
+fn who_saw(text: &mut String, account: &Account) {
+    let _ = writeln!(text, "who holds the whole graph: {}", account.holds_graph.name());
+    for ((what, of), party) in SUBJECTS.into_iter().zip(Subject::ALL).zip(account.saw()) {
+        let seen = account.seen.iter().filter(|sight| sight.of == of);
+        let names: Vec<String> = seen.map(|sight| sight.what.replace('_', " ")).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let _ = writeln!(text, "who sees others' {what}: {}{names}", party.name());
+    }
+    if let (Some(rounds), Some(trips)) = (account.rounds, account.round_trips) {
+        let RoundTrips { training, evaluation, start_up } = trips;
+        let besides = format!("{evaluation} more in evaluations, {start_up} at start and end");
+        let _ = writeln!(text, "{rounds} rounds; waits one after the other: {training} in training, {besides}");
+    }
 }
 
 /// How many means there will be, and what one takes.

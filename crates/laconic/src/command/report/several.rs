@@ -5,6 +5,7 @@ use super::means;
 use super::run::Run;
 use super::traffic;
 use crate::bytes::{figure, human_bytes, separated};
+use crate::command::compare::account::{self, SAW};
 use crate::command::compare::figures::{self, Cost};
 use crate::command::compare::outcome::{Comparison, Line};
 use crate::page::Page;
@@ -28,6 +29,11 @@ pub fn html(comparison: &Comparison, runs: &[Run]) -> String {
     }
     page.table(&means::table(comparison));
     page.note(&means::legend(comparison));
+    if let Some(table) = account::table(&comparison.methods) {
+        page.heading("Who saw what");
+        page.say(SAW);
+        page.table(&table);
+    }
     page.figure(|width| figures::points(comparison, Cost::Bytes).svg(width));
     page.figure(|width| figures::points(comparison, Cost::Seconds).svg(width));
     page.heading("What bytes are for");

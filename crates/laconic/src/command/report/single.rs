@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::run::Run;
 use super::{apart, curves, traffic, trainers, words};
 use crate::bytes::{figure, human_bytes, separated};
+use crate::command::compare::account::{SAW, of_run};
 use crate::page::Page;
 use crate::page::table::Table;
 use crate::plot::{NARROW, WIDE};
@@ -29,6 +30,10 @@ pub fn html(run: &Run) -> String {
     page.say("Every frame that left a worker is in the ledger; this is its sum, framing included.");
     page.say(&trainers::who(run));
     page.table(&traffic::left(run));
+    if let Some(account) = &run.recorded.summary.account {
+        page.say(SAW);
+        page.table(&of_run(account));
+    }
     match traffic::by_link(run) {
         Ok(grid) => page.panels(&[grid, traffic::by_content(run).svg(NARROW)], ""),
         Err(table) => {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use laconic_train::auto::Ladder;
 use laconic_train::run::verify::Verification;
 use laconic_train::{RoundReport, Summary};
 use schemars::generate::SchemaSettings;
@@ -55,6 +56,7 @@ const SUMMARY: &str = "The same as `summary.json`.";
 const ROUNDS: &str = "No command prints it: it grows in the folder of a run, a line a round.";
 const COMPARED: &str = "The same as `compare.json`. Numbers of a method are means over its runs.";
 const PAIRS: &str = "Of a model of links, pairs in place of nodes.";
+const AUTO: &str = "Of `messages = \"auto\"` it is in the folder of the run, and `laconic plan` prints it.";
 const METHODS: &str = "A list, one object a method.";
 const CONFIGURATION: &str = "With `--schema`, the JSON schema of a configuration.";
 const NAMED: &str = "With the name of a document, its JSON schema.";
@@ -70,6 +72,7 @@ pub static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
         document::<data::Generated>(&["data synth"], "`laconic data synth`", "").or::<data::Arrays>("npz", "arrays"),
         document::<partition::Partitioned>(&["partition"], "`laconic partition`", ""),
         document::<plan::Costs>(&["plan"], "`laconic plan`", ""),
+        document::<Ladder>(&["auto.json"], "`auto.json`", AUTO),
         document::<Summary>(&["train", "resume"], "`laconic train`, `laconic resume`", SUMMARY),
         document::<RoundReport>(&["metrics"], "`metrics.jsonl`", ROUNDS),
         document::<Verification>(&["verify"], "`laconic verify`", DIFFERS),

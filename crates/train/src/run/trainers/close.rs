@@ -12,6 +12,7 @@ use crate::averaging::link::sizes_to_trainer;
 use crate::averaging::{Ending, Leave, Played, ToTrainer};
 use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
+use crate::forecast::account::Cast;
 use crate::forecast::memory;
 use crate::record::card::Card;
 use crate::record::folder::write_results;
@@ -147,6 +148,10 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let (hosted_part, evaluator) = (setup.trainers.hosted, setup.trainers.evaluator());
     let averaging = run_recorder.summary(word);
     summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, evaluator, ..averaging });
+    let cast = Cast { workers: setup.parts.len() + 1, evaluator: Some(evaluator) };
+    // Of a run that goes on, what is still to come alone was foreseen.
+    let rounds = means_predicted.filter(|_| after_round == 0);
+    summary.account = Some(cast.account(setup.forecast.leaves.iter().flatten(), rounds, &setup.forecast.waits));
     if let Some(out) = &setup.process.out {
         let card = Card { run: run_recorder.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, &setup.plan.stages, &trained, setup.process.resume);

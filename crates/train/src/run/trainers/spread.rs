@@ -350,7 +350,10 @@ impl Gathered {
         for (rank, models) in Rank::all(size).zip(&models.books) {
             let book = &mut all.books[rank.index()];
             let told: Vec<usize> = self.told.iter().map(|told| told[rank.index()]).collect();
-            forecast_start((plan, of_epoch.len()), rank, size, &told, book);
+            let mut start = Ledger::new().noting_waits();
+            forecast_start((plan, of_epoch.len()), rank, size, &told, &mut start);
+            all.waits.join(&start.take_waits());
+            book.add_times(&start, 1);
             all.leaves[rank.index()].extend(leaving_at_start(plan, rank, size));
             besides.push(without(book, models));
             forecast_end(rank, size, book);

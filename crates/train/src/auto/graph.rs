@@ -1,0 +1,58 @@
+//! The graph that all ways are tried on, cut once.
+
+use laconic_graph::part::Part;
+use laconic_wire::Ledger;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::forecast::costs::{Costs, forecast};
+use crate::plan::Members;
+use crate::run::source::Source;
+use crate::run::{Data, plan};
+
+/// A graph in parts: in memory, or in the folder that the configuration names.
+pub struct CutGraph {
+    parts: Option<Vec<Part>>,
+    /// What is unusual about the data, a line each.
+    pub notes: Vec<String>,
+    /// The number of parts.
+    pub workers: u32,
+    /// The number of validation nodes.
+    pub validation_nodes: u64,
+    /// Whether a node may have several classes.
+    pub is_sets: bool,
+}
+
+impl CutGraph {
+    /// Reads and cuts what a run is about.
+    ///
+    /// # Errors
+    /// If there is no such data, or they cannot be cut so.
+    pub fn open(members: &Members, config: &Config, data: Data) -> Result<CutGraph> {
+        let source = data.source(members, config)?;
+        let (workers, notes) = (source.parts(), source.notes().to_vec());
+        let validation_nodes = source.global().map_or(0, |global| global.val);
+        let is_sets = source.global().is_some_and(|global| global.multi_label);
+        let parts = match source {
+            Source::Folder(..) => None,
+            source @ Source::Cut(..) => Some(source.all()?),
+        };
+        Ok(CutGraph { parts, notes, workers, validation_nodes, is_sets })
+    }
+
+    /// The parts for one more run.
+    pub fn data(&self) -> Data {
+        self.parts.clone().map_or(Data::Configured, Data::Parts)
+    }
+
+    /// What a run on it would cost.
+    ///
+    /// # Errors
+    /// If the configuration does not suit the data.
+    pub fn costs(&self, members: &Members, config: &Config) -> Result<Costs> {
+        match &self.parts {
+            Some(parts) => forecast(members, config, parts, Ledger::of_totals),
+            None => plan(members, config, Data::Configured),
+        }
+    }
+}

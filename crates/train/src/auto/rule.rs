@@ -1,0 +1,154 @@
+//! When no further way is tried, and which one is kept: from figures alone.
+
+use crate::record::constant::is_no_better;
+use crate::record::tries::Stop;
+
+/// Ways in a row that gain too little before it ends.
+const SMALL_GAINS: usize = 2;
+
+/// What bounds the search.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// Bytes that all tries together may send.
+    pub budget: Option<u64>,
+    /// The validation figure with which it is content.
+    pub target: Option<f64>,
+    /// Validation nodes.
+    pub nodes: u64,
+    /// The figure of the best answer that is the same for all of them, where it is known.
+    pub constant: Option<f64>,
+}
+
+/// How a way ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tried {
+    /// Bytes of all workers.
+    pub sent: u64,
+    /// The validation figure, where it is defined.
+    pub figure: Option<f64>,
+}
+
+impl Limits {
+    /// Half the standard error of a share of the validation nodes: figures of the same nodes differ by less than those
+    /// of others would, as most nodes are right or wrong in both.
+    pub fn error(&self, figure: f64) -> f64 {
+        let share = figure.clamp(0.0, 1.0);
+        (share * (1.0 - share) / self.nodes.max(1) as f64).sqrt() / 2.0
+    }
+
+    fn is_reached(&self, tried: &Tried) -> bool {
+        self.target.zip(tried.figure).is_some_and(|(target, figure)| figure >= target)
+    }
+
+    /// Whether the last of these gained less than half a standard error of the best before it. Beside what is no better
+    /// than a fixed answer nothing is: more has to be sent before anything is learned.
+    fn gained_little(&self, tried: &[Tried]) -> bool {
+        let Some((last, before)) = tried.split_last() else { return false };
+        let best = best(before).filter(|best| self.constant.is_none_or(|constant| !is_no_better(*best, constant)));
+        best.is_some_and(|best| last.figure.is_none_or(|figure| figure < best + self.error(best)))
+    }
+}
+
+fn best(tried: &[Tried]) -> Option<f64> {
+    tried.iter().filter_map(|tried| tried.figure).max_by(f64::total_cmp)
+}
+
+/// Why nothing is tried after these, where the next would send so much; `None` where it is tried.
+pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Option<Stop> {
+    let small_gains = || (0..SMALL_GAINS).all(|last| limits.gained_little(&tried[..tried.len().saturating_sub(last)]));
+    let sent: u64 = tried.iter().map(|tried| tried.sent).sum();
+    match next {
+        _ if tried.last().is_some_and(|last| limits.is_reached(last)) => Some(Stop::Target),
+        None => Some(Stop::Ladder),
+        // Who names a target wants it, whatever the steps on the way.
+        Some(_) if limits.target.is_none() && small_gains() => Some(Stop::Gain),
+        Some(next) => limits.budget.is_some_and(|budget| sent.saturating_add(next) > budget).then_some(Stop::Budget),
+    }
+}
+
+/// Which of these is kept: of those that have reached the target the cheapest, otherwise of those within half a
+/// standard error of the best the cheapest.
+pub(super) fn chosen(tried: &[Tried], limits: &Limits) -> Option<usize> {
+    let best = best(tried);
+    let is_near = |tried: &Tried| best.is_none_or(|best| tried.figure.is_some_and(|f| f >= best - limits.error(best)));
+    let cheapest = |keep: &dyn Fn(&Tried) -> bool| {
+        let kept = tried.iter().enumerate().filter(|(_, tried)| keep(tried));
+        kept.min_by_key(|(_, tried)| tried.sent).map(|(at, _)| at)
+    };
+    cheapest(&|tried| limits.is_reached(tried)).or_else(|| cheapest(&is_near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A figure of 0.5 of 25 nodes has a standard error of 0.1.
+    const NODES: u64 = 25;
+
+    fn tried(figures: &[f64]) -> Vec<Tried> {
+        let sent = (1..).map(|step| 10 * step);
+        figures
+            .iter()
+            .zip(sent)
+            .map(|(&figure, sent)| Tried { sent, figure: (figure >= 0.0).then_some(figure) })
+            .collect()
+    }
+
+    #[test]
+    fn it_ends_by_target_ladder_small_gains_or_budget_in_this_order() {
+        let of = |budget, target| Limits { budget, target, nodes: NODES, constant: None };
+        let above = |constant| Limits { constant: Some(constant), ..of(None, None) };
+        for (figures, next, limits, expected) in [
+            (&[][..], Some(10), of(None, None), None),
+            (&[0.5], Some(20), of(None, None), None),
+            (&[0.5], None, of(None, None), Some(Stop::Ladder)),
+            (&[0.5, 0.51], Some(30), of(None, None), None),
+            (&[0.5, 0.51, 0.52], Some(40), of(None, None), Some(Stop::Gain)),
+            (&[0.5, 0.51, 0.57], Some(40), of(None, None), None),
+            (&[0.5, 0.57, 0.58], Some(40), of(None, None), None),
+            (&[0.5, 0.4, -1.0], Some(40), of(None, None), Some(Stop::Gain)),
+            (&[0.5, 0.51, 0.52], Some(40), of(None, Some(0.9)), None),
+            (&[0.5, 0.51, 0.52], Some(40), of(Some(99), Some(0.9)), Some(Stop::Budget)),
+            // What is no better than a fixed answer has learned nothing yet.
+            (&[0.5, 0.4, 0.3], Some(40), above(0.5), None),
+            (&[0.5, 0.4, 0.3], Some(40), above(0.49), Some(Stop::Gain)),
+            // What is not defined is no best to measure by.
+            (&[-1.0, -1.0, 0.1], Some(40), of(None, None), None),
+            (&[0.5], Some(20), of(Some(30), None), None),
+            (&[0.5], Some(20), of(Some(29), None), Some(Stop::Budget)),
+            (&[], Some(20), of(Some(19), None), Some(Stop::Budget)),
+            (&[0.5], Some(20), of(Some(29), Some(0.5)), Some(Stop::Target)),
+            (&[0.5, 0.4], Some(20), of(None, Some(0.5)), None),
+            (&[0.5, 0.5, 0.6], None, of(None, Some(0.6)), Some(Stop::Target)),
+            (&[0.5], Some(u64::MAX), of(Some(u64::MAX), None), None),
+        ] {
+            assert_eq!(stop(&tried(figures), next, &limits), expected, "{figures:?}, {next:?}, {limits:?}");
+        }
+    }
+
+    #[test]
+    fn the_cheapest_within_half_a_standard_error_of_the_best_is_kept_or_that_reached_the_target() {
+        let of = |target| Limits { target, nodes: NODES, ..Limits::default() };
+        for (figures, target, expected) in [
+            (&[0.40, 0.46, 0.50][..], None, Some(1)),
+            (&[0.46, 0.45, 0.50], None, Some(0)),
+            (&[0.40, 0.44, 0.50], None, Some(2)),
+            (&[0.46, 0.50], Some(0.5), Some(1)),
+            (&[0.46, 0.50], Some(0.6), Some(0)),
+            (&[-1.0, 0.2], None, Some(1)),
+            (&[-1.0, -1.0], None, Some(0)),
+            (&[], None, None),
+        ] {
+            assert_eq!(chosen(&tried(figures), &of(target)), expected, "{figures:?}, {target:?}");
+        }
+        // Bounds may be far off: what was sent counts, not the order.
+        let [dear, cheap] = [30, 20].map(|sent| Tried { sent, figure: Some(0.5) });
+        assert_eq!(chosen(&[dear, cheap], &of(None)), Some(1));
+    }
+
+    #[test]
+    fn the_error_is_half_that_of_a_share() {
+        let limits = Limits { nodes: NODES, ..Limits::default() };
+        assert!((limits.error(0.5) - 0.05).abs() < 1e-12 && limits.error(1.0) == 0.0 && limits.error(-3.0) == 0.0);
+    }
+}
