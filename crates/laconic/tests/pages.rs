@@ -76,3 +76,16 @@ fn the_first_pages_stay_short() {
         assert!(words <= most, "{page}: {words} words, expected at most {most}: move some to a page in docs");
     }
 }
+
+#[test]
+fn every_content_of_a_frame_has_a_row_that_says_what_it_reveals() {
+    let page = std::fs::read_to_string(root().join("docs/explanation/privacy.md")).expect("a page");
+    let (_, section) = page.split_once("## What each content says of somebody").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("another section");
+    let first = |line: &str| line.strip_prefix("| ").and_then(|row| row.split(" |").next()).map(str::to_owned);
+    let rows: Vec<String> = section.lines().filter_map(first).collect();
+    for content in laconic_wire::Content::ALL {
+        let name = format!("`{}`", content.name());
+        assert!(rows.iter().any(|row| row.contains(&name)), "{name} has no row");
+    }
+}

@@ -276,6 +276,10 @@ fn the_page_is_what_the_program_prints() {
     place.refused("schema nosuch", 2, &["nosuch", "laconic schema"]);
 }
 
+/// Labels that are told at random.
+const AT_RANDOM: &str = "--set model.inputs=[\"features\",\"labels\"] --set policy.allow=[\"labels\"] \
+    --set policy.label_epsilon=2 --set policy.label_secret=secret";
+
 #[test]
 fn every_field_is_documented_and_every_documented_field_is_there() {
     let place = place();
@@ -292,7 +296,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
         &[place.json("data synth rmat --scale 5 --out rmat.npz"), place.json("data synth rmat --scale 5 --out rmat")],
     );
     check("`laconic partition`", &partitioned(&place));
-    let lossy = "--set messages.forward=quantised --set schedule.kind=synchronous";
+    let lossy = format!("--set messages.forward=quantised --set schedule.kind=synchronous {AT_RANDOM}");
     let shaped = "--set transport.shape=50mbit,25ms --set messages.backward=masked";
     let [tried, ladder, climbed] = left_to_the_program(&place);
     check("`auto.json`", &[ladder, climbed]);

@@ -69,6 +69,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.jumping_knowledge",
             "model.residual",
             "model.self_loops",
+            // What others have answered is estimated from.
+            "policy.label_epsilon",
             "task.kind",
             "task.decoder",
             "task.decoder_layers",
@@ -182,6 +184,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             // Each site has its own.
             "policy.deny",
             "policy.allow",
+            "policy.label_secret",
             "out.dir",
         ],
     ),

@@ -378,7 +378,9 @@ impl Shapes {
 
 /// Bytes that each of these parts tells each peer of each input.
 fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
-    if plan.inputs.told.is_empty() {
+    let response = plan.inputs.response.as_ref();
+    // Without the owners' secrets nobody knows what they will answer.
+    if plan.inputs.told.is_empty() || response.is_some_and(|response| !response.has_secret()) {
         return Ok(vec![Vec::new(); parts.len()]);
     }
     let learned = |part: &Part, row: usize| match (&part.labels, part.roles.get(row)) {
@@ -387,12 +389,14 @@ fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<V
     };
     let mut here = Vec::with_capacity(parts.len());
     for (part, (links, topology)) in parts.iter().zip(plans) {
-        let labels = (0..part.rows()).map(|row| learned(part, row)).collect();
+        let labels: Vec<Option<u32>> = (0..part.rows()).map(|row| learned(part, row)).collect();
+        let answers = response.map(|response| response.answers(&part.nodes, &labels, plan.inputs.classes));
+        let answers = answers.transpose()?.unwrap_or_else(|| labels.clone());
         let features = match plan.inputs.told.iter().any(|kind| kind.content == Some(Content::Features)) {
             true => operand(part.features.clone(), part.rows(), part.global.columns),
             false => Operand::Dense(Matrix::zeros(part.rows(), 0)),
         };
-        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels, features });
+        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels, answers, features });
     }
-    told_bytes(&plan.inputs.told, &here, plan.inputs.classes)
+    told_bytes((&plan.inputs.told, response), &here, plan.inputs.classes)
 }

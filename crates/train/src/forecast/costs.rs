@@ -120,7 +120,9 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
     let judged = [0, 1].map(|split| sets.iter().map(|sets| sets.judged(split).len() as u64).sum());
     let of_links = plan.foreseen(judged);
-    let mut costs = costs(plan, global, Known { shapes, is_bound: false }, ledger).map(with_odd)?;
+    // What owners will answer is known where their secrets are.
+    let is_bound = plan.inputs.response.as_ref().is_some_and(|response| !response.has_secret());
+    let mut costs = costs(plan, global, Known { shapes, is_bound }, ledger).map(with_odd)?;
     costs.notes.extend(of_links);
     Ok(costs)
 }

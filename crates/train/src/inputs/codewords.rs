@@ -7,12 +7,15 @@
 //! computes for. So nobody's own label comes back to it, whatever the codewords lose, and nothing has to be taken out
 //! of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back: in a graph
 //! whose edges lead one way, it counts nodes that the boundary node leads to.
+//!
+//! Where owners answer at random ([`super::Response`]), codewords are made of answers as well, own ones among them, so
+//! that they say no more of a label than its answer does.
 
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
 
-use super::labels::{Counts, EPSILON, as_column_values};
+use super::labels::{Counts, EPSILON, as_column_values, clip};
 use super::{Heard, InputKind, Telling, Wide};
 use crate::error::Result;
 
@@ -59,11 +62,11 @@ impl Shares {
 
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let classes = telling.classes;
-    let (neighbours, links) = (telling.neighbours, telling.links);
+    let (neighbours, links, scale) = (telling.neighbours, telling.links, (classes, telling.unbiased()));
     let came = telling.exchange(most, |peer, rows| {
         let theirs = &links.links[peer].receive;
         let is_theirs = |source| neighbours.halo(source).is_some_and(|row| theirs.contains(&(row as u32)));
-        let counts = Counts::of(neighbours, heard, classes, |source| !is_theirs(source));
+        let counts = Counts::of_answers(neighbours, heard, scale, |source| !is_theirs(source));
         coded(&counts, rows, classes)
     })?;
     let mut of_halo = Shares { classes, shares: vec![0.0; links.halo_rows() * classes], masses: Vec::new() };
@@ -75,7 +78,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
             return Err(telling.malformed(peer, &what));
         }
     }
-    let counts = Counts::of(neighbours, heard, classes, |_| true);
+    let counts = Counts::of(neighbours, heard, scale);
     Ok(Operand::Dense(second_hop(telling, heard, &counts, &of_halo)))
 }
 
@@ -161,8 +164,9 @@ fn second_hop(telling: &Telling<'_>, heard: &Heard, counts: &Counts, of_halo: &S
                 rest[class as usize] -= mine.weight as f32;
                 mass -= mine.weight as f32;
             }
+            clip(&mut rest);
             let weight = heard.said[source as usize].weight as f32 / mass;
-            sums.iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += weight * rest.max(0.0));
+            sums.iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += weight * rest);
         }
         as_column_values(sums);
     }

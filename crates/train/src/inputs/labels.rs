@@ -10,12 +10,17 @@
 //!
 //! What crosses for each boundary node is one number: its class, or that it does not train, and how much it counts for;
 //! by how often each of them occurs, at most ⌈log₂(6 · (classes + 1))⌉ bits.
+//!
+//! Where owners answer at random ([`super::Response`]), counts of answers are turned into unbiased estimates of counts
+//! of classes, those below 0 are taken for 0, and the rest is scaled to what all neighbours that train count for, since
+//! that is known. Own nodes' labels are known too, and are not estimated.
 
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes};
 
 use super::neighbours::Neighbours;
+use super::response::Unbiased;
 use super::{Heard, InputKind, Telling};
 use crate::error::Result;
 
@@ -45,6 +50,16 @@ pub(super) fn as_column_values(counts: &mut [f32]) {
     counts.iter_mut().for_each(|count| *count *= root / mass);
 }
 
+/// Takes estimates below 0 for 0, and scales the rest to the same sum. Counts stay as they are.
+pub(super) fn clip(estimates: &mut [f32]) {
+    let sum: f32 = estimates.iter().sum();
+    estimates.iter_mut().for_each(|estimate| *estimate = estimate.max(0.0));
+    let clipped: f32 = estimates.iter().sum();
+    if clipped > sum {
+        estimates.iter_mut().for_each(|estimate| *estimate *= sum.max(0.0) / clipped);
+    }
+}
+
 /// What is known of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Said {
@@ -62,9 +77,9 @@ fn codes(classes: usize) -> usize {
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let (classes, ways) = (telling.classes, WEIGHTS.len());
     let neighbours = telling.neighbours;
-    let coded = codes_of_own(telling);
+    let answers = codes_of_own(telling);
     let came = telling.exchange(KIND.most, |_, rows| {
-        let of_peer: Vec<u32> = rows.iter().map(|&row| coded[row as usize] as u32).collect();
+        let of_peer: Vec<u32> = rows.iter().map(|&row| answers[row as usize] as u32).collect();
         encode_symbols(&of_peer, codes(classes))
     })?;
     let said = |code: usize| {
@@ -72,6 +87,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
         Said { class: (class < classes).then_some(class as u32), weight: WEIGHTS[code % ways] }
     };
     heard.said = said_of_own(telling);
+    heard.answered = answers.iter().copied().map(said).collect();
     heard.said.resize(neighbours.rows() + telling.links.halo_rows(), Said::default());
     let rank = telling.transport.rank();
     for peer in rank.others(came.len()) {
@@ -81,8 +97,9 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
         let heard = &mut heard.said[neighbours.rows() + range.start as usize..][..range.len()];
         heard.iter_mut().zip(said_of).for_each(|(heard, code)| *heard = said(code as usize));
     }
-    let mut counts = Counts::of(neighbours, heard, classes, |_| true);
+    let mut counts = Counts::of(neighbours, heard, (classes, telling.unbiased()));
     for row in 0..neighbours.rows() {
+        clip(counts.row_mut(row));
         as_column_values(counts.row_mut(row));
     }
     Ok(Operand::Dense(Matrix::from_vec(neighbours.rows(), classes, counts.values)))
@@ -91,7 +108,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
 /// What each own row is told as.
 fn codes_of_own(telling: &Telling<'_>) -> Vec<usize> {
     let powers = powers(telling.neighbours);
-    let class = |row: usize| telling.labels[row].map_or(telling.classes, |class| class as usize);
+    let class = |row: usize| telling.answers[row].map_or(telling.classes, |class| class as usize);
     (0..powers.len()).map(|row| class(row) * WEIGHTS.len() + powers[row]).collect()
 }
 
@@ -110,7 +127,7 @@ fn powers(neighbours: &Neighbours) -> Vec<usize> {
 /// How much each class counts for among the neighbours of each own row.
 pub(super) struct Counts {
     classes: usize,
-    /// Rows × classes, whole numbers.
+    /// Rows × classes: whole numbers, or estimates where owners answer at random.
     pub values: Vec<f32>,
 }
 
@@ -120,16 +137,41 @@ impl Counts {
         Counts { classes, values: vec![0.0; rows * classes] }
     }
 
-    /// Those over neighbours that `counts`.
-    pub fn of(neighbours: &Neighbours, heard: &Heard, classes: usize, counts: impl Fn(u32) -> bool) -> Counts {
+    /// Those over all neighbours, own ones by their labels.
+    pub fn of(neighbours: &Neighbours, heard: &Heard, scale: (usize, Unbiased)) -> Counts {
+        let own = neighbours.rows();
+        Counts::made(neighbours, scale, |source| Some((heard.said[source as usize], source as usize >= own)))
+    }
+
+    /// Those over neighbours that `counts`, all of them by what has been told.
+    pub fn of_answers(
+        neighbours: &Neighbours,
+        heard: &Heard,
+        scale: (usize, Unbiased),
+        counts: impl Fn(u32) -> bool,
+    ) -> Counts {
+        let answered = |source: u32| heard.answered.get(source as usize).unwrap_or(&heard.said[source as usize]);
+        let mut found = Counts::made(neighbours, scale, |source| counts(source).then(|| (*answered(source), true)));
+        (0..neighbours.rows()).for_each(|row| clip(found.row_mut(row)));
+        found
+    }
+
+    /// `of` says what a neighbour counts for, if it does, and whether that is an answer.
+    fn made(
+        neighbours: &Neighbours,
+        (classes, Unbiased { scale, each }): (usize, Unbiased),
+        of: impl Fn(u32) -> Option<(Said, bool)>,
+    ) -> Counts {
         let mut found = Counts::nothing(neighbours.rows(), classes);
         for row in 0..neighbours.rows() {
-            for &source in neighbours.of_row(row).iter().filter(|&&source| counts(source)) {
-                let said = heard.said[source as usize];
-                if let Some(class) = said.class {
-                    found.values[row * classes + class as usize] += said.weight as f32;
-                }
+            let (counts, mut answered) = (found.row_mut(row), 0.0);
+            for (said, is_answer) in neighbours.of_row(row).iter().filter_map(|&source| of(source)) {
+                let Some(class) = said.class else { continue };
+                let weight = said.weight as f32;
+                counts[class as usize] += if is_answer { weight * scale } else { weight };
+                answered += if is_answer { weight } else { 0.0 };
             }
+            counts.iter_mut().for_each(|count| *count -= answered * each);
         }
         found
     }
@@ -142,7 +184,8 @@ impl Counts {
         &mut self.values[row * self.classes..][..self.classes]
     }
 
-    /// What all classes count for together. Sums of whole numbers are exact in any order.
+    /// What all classes count for together. Sums of whole numbers are exact in any order, and estimates add up to what
+    /// they are estimates for.
     pub fn mass(&self, row: usize) -> f32 {
         self.row(row).iter().sum()
     }

@@ -12,6 +12,7 @@ mod labels;
 mod neighbours;
 mod own_labels;
 mod propagated;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transpor
 use crate::error::{Result, TrainError};
 
 pub use neighbours::Neighbours;
+pub use response::Response;
 
 /// The name of own features among a model's inputs.
 pub const FEATURES: &str = "features";
@@ -94,6 +96,10 @@ pub struct Telling<'a> {
     pub neighbours: &'a Neighbours,
     /// The class of each own row that is learned from; `None` for others.
     pub labels: &'a [Option<u32>],
+    /// What is told of them.
+    pub answers: &'a [Option<u32>],
+    /// By what odds answers of all workers are other classes; `None` where none is.
+    pub response: Option<&'a Response>,
     /// Own features.
     pub features: &'a Operand,
     /// The number of classes.
@@ -107,6 +113,8 @@ pub struct Telling<'a> {
 pub struct Heard {
     /// What own rows, and behind them halo rows, count for at their neighbours.
     said: Vec<labels::Said>,
+    /// The same of own rows as peers have been told.
+    answered: Vec<labels::Said>,
     /// The means of features over the neighbours of own rows.
     propagated: propagated::Rows,
 }
@@ -140,6 +148,11 @@ impl Telling<'_> {
             }
         }
         Ok(came)
+    }
+
+    /// What turns weights of answers into estimates.
+    fn unbiased(&self) -> response::Unbiased {
+        self.response.map_or(response::Unbiased::TRUE, |response| response.unbiased(self.classes))
     }
 
     fn wide(&self) -> Wide {
@@ -196,6 +209,8 @@ pub struct Here<'a> {
     pub neighbours: Neighbours,
     /// The class of each own row that is learned from.
     pub labels: Vec<Option<u32>>,
+    /// What is told of them.
+    pub answers: Vec<Option<u32>>,
     /// Own features.
     pub features: Operand,
 }
@@ -205,15 +220,19 @@ pub struct Here<'a> {
 ///
 /// # Errors
 /// If parts contradict each other.
-pub fn told_bytes(kinds: &[&InputKind], parts: &[Here<'_>], classes: usize) -> Result<Vec<Vec<Vec<usize>>>> {
+pub fn told_bytes(
+    (kinds, response): (&[&InputKind], Option<&Response>),
+    parts: &[Here<'_>],
+    classes: usize,
+) -> Result<Vec<Vec<Vec<usize>>>> {
     let one = |(mut end, part): (_, &Here<'_>)| {
         let mut heard = Heard::default();
         let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
-            let Here { links, neighbours, labels, features } = part;
+            let Here { links, neighbours, labels, answers, features } = part;
             let transport: &mut dyn Transport = &mut end;
-            let tag = kind.tag();
+            let (tag, sent) = (kind.tag(), Vec::new());
             let mut telling =
-                Telling { transport, tag, links, neighbours, labels, features, classes, sent: Vec::new() };
+                Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent };
             (kind.tell)(&mut telling, &mut heard)?;
             Ok(telling.sent)
         };

@@ -4,6 +4,7 @@
 use laconic_nn::{Matrix, Operand};
 
 use super::labels::{Counts, Said, as_column_values, said_of_own};
+use super::response::Unbiased;
 use super::{Heard, InputKind, Telling};
 use crate::error::Result;
 
@@ -23,8 +24,8 @@ fn count(telling: &mut Telling<'_>, _: &mut Heard) -> Result<Operand> {
     let (neighbours, classes) = (telling.neighbours, telling.classes);
     let (rows, mut own) = (neighbours.rows(), said_of_own(telling));
     own.resize(rows + telling.links.halo_rows(), Said::default());
-    let mut counts =
-        Counts::of(neighbours, &Heard { said: own, ..Heard::default() }, classes, |source| (source as usize) < rows);
+    let heard = Heard { said: own, ..Heard::default() };
+    let mut counts = Counts::of(neighbours, &heard, (classes, Unbiased::TRUE));
     (0..rows).for_each(|row| as_column_values(counts.row_mut(row)));
     Ok(Operand::Dense(Matrix::from_vec(rows, classes, counts.values)))
 }

@@ -46,9 +46,41 @@ fn classes(dataset: &Dataset) -> Vec<Option<u32>> {
     values.iter().zip(trains).map(|(&class, trains)| u32::try_from(class).ok().filter(|_| trains)).collect()
 }
 
+/// What owners know of all nodes, and what they tell of them.
+#[derive(Clone)]
+struct Known {
+    labels: Vec<Option<u32>>,
+    answers: Vec<Option<u32>>,
+    response: Option<Response>,
+}
+
+impl From<&Vec<Option<u32>>> for Known {
+    fn from(labels: &Vec<Option<u32>>) -> Known {
+        Known { labels: labels.clone(), answers: labels.clone(), response: None }
+    }
+}
+
+impl Known {
+    /// Answers with a secret that is always the same.
+    fn answered(labels: &[Option<u32>], epsilon: f64) -> Known {
+        let folder = tempfile::tempdir().expect("a folder");
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "5".repeat(64)).expect("a file");
+        let response = Response { epsilon, secret };
+        let nodes: Vec<u64> = (0..labels.len() as u64).collect();
+        let answers = response.answers(&nodes, labels, CLASSES).expect("answers");
+        Known { labels: labels.to_vec(), answers, response: Some(response) }
+    }
+}
+
+fn owner(node: usize, workers: u32) -> u32 {
+    node as u32 * 7 / 3 % workers
+}
+
 /// The columns of all inputs that are told, node by node, of workers with every `workers`-th node each.
-fn told(dataset: &Dataset, labels: &[Option<u32>], workers: u32) -> Vec<Vec<Vec<f32>>> {
-    let assignment: Vec<u32> = (0..dataset.graph.nodes() as u32).map(|node| node * 7 / 3 % workers).collect();
+fn told(dataset: &Dataset, known: impl Into<Known>, workers: u32) -> Vec<Vec<Vec<f32>>> {
+    let labels = &known.into();
+    let assignment: Vec<u32> = (0..dataset.graph.nodes()).map(|node| owner(node, workers)).collect();
     let parts = cut(dataset, Some(0), &assignment, workers).expect("parts");
     let plans = plan_all(&parts, true).expect("plans");
     let ends = threads(workers as usize, Duration::from_secs(20));
@@ -67,7 +99,7 @@ fn told(dataset: &Dataset, labels: &[Option<u32>], workers: u32) -> Vec<Vec<Vec<
     found
 }
 
-fn one(end: impl Transport, part: &Part, plan: &(HaloPlan, Topology), labels: &[Option<u32>]) -> Vec<Matrix> {
+fn one(end: impl Transport, part: &Part, plan: &(HaloPlan, Topology), labels: &Known) -> Vec<Matrix> {
     let columns = tried(end, part, plan, labels).expect("peers answer");
     columns.into_iter().map(dense).collect()
 }
@@ -91,7 +123,7 @@ fn tried(
     mut end: impl Transport,
     part: &Part,
     (links, topology): &(HaloPlan, Topology),
-    labels: &[Option<u32>],
+    known: &Known,
 ) -> Result<Vec<Operand>> {
     let block = |sources: usize, edges: &laconic_graph::edges::Edges<u32>| {
         let offsets = edges.offsets.iter().map(|&offset| offset as usize).collect();
@@ -99,7 +131,8 @@ fn tried(
     };
     let neighbours =
         Neighbours::of(&block(part.rows(), &topology.own), &block(topology.halo_ids.len(), &topology.halo));
-    let labels: Vec<Option<u32>> = part.nodes.iter().map(|&node| labels[node as usize]).collect();
+    let own = |of: &[Option<u32>]| part.nodes.iter().map(|&node| of[node as usize]).collect::<Vec<_>>();
+    let (labels, answers, response) = (own(&known.labels), own(&known.answers), known.response.as_ref());
     let mut heard = Heard::default();
     let features = operand(part.features.clone(), part.rows(), part.global.columns);
     let tell = |kind: &InputKind| {
@@ -109,6 +142,8 @@ fn tried(
             links,
             neighbours: &neighbours,
             labels: &labels,
+            answers: &answers,
+            response,
             features: &features,
             classes: CLASSES,
             sent: Vec::new(),
@@ -275,6 +310,88 @@ fn nobodys_own_label_comes_back_to_it_along_edges_of_both_or_one_way() {
     }
 }
 
+#[test]
+fn columns_of_labels_are_estimates_from_others_answers_beside_own_labels() {
+    const WORKERS: u32 = 3;
+    for (dataset, epsilon) in [(graph(1), 1.0), (directed(2), 3.0)] {
+        let labels = classes(&dataset);
+        let known = Known::answered(&labels, epsilon);
+        let [kept, other] = known.response.as_ref().expect("a response").odds(CLASSES);
+        let near = |node: usize| -> BTreeSet<usize> {
+            dataset.graph.in_neighbours(node).iter().map(|&other| other as usize).filter(|&at| at != node).collect()
+        };
+        let weight = |node: usize| f64::from(WEIGHTS[(near(node).len().max(1).ilog2() as usize).min(5)]);
+        let column = |node: usize| -> Vec<f64> {
+            let (mut sums, mut all) = (vec![0.0; CLASSES], 0.0);
+            for at in near(node).into_iter().filter(|&at| labels[at].is_some()) {
+                all += weight(at);
+                let is_own = owner(at, WORKERS) == owner(node, WORKERS);
+                for (class, sum) in (0..).zip(&mut sums) {
+                    *sum += weight(at)
+                        * match is_own {
+                            true => f64::from(u8::from(labels[at] == Some(class))),
+                            false => (f64::from(u8::from(known.answers[at] == Some(class))) - other) / (kept - other),
+                        };
+                }
+            }
+            let above: f64 = sums.iter().map(|sum| sum.max(0.0)).sum();
+            let scale = if above > 0.0 { all / above } else { 0.0 } / (all + f64::from(EPSILON));
+            sums.iter().map(|sum| sum.max(0.0) * scale * (CLASSES as f64).sqrt()).collect()
+        };
+        let expected: Vec<Vec<f64>> = (0..labels.len()).map(column).collect();
+        let found = told(&dataset, known.clone(), WORKERS);
+        assert!(furthest(&found[0], &expected) < 1e-5, "{}", furthest(&found[0], &expected));
+        // Who is alone has labels as they are.
+        assert_eq!(told(&dataset, known, 1), told(&dataset, &labels, 1));
+    }
+}
+
+#[test]
+fn what_a_worker_hears_depends_on_others_answers_alone() {
+    const WORKERS: u32 = 3;
+    for dataset in [graph(4), directed(5)] {
+        let labels = classes(&dataset);
+        let known = Known::answered(&labels, 2.0);
+        let (before, mut others) = (told(&dataset, known.clone(), WORKERS), known.clone());
+        for (node, label) in others.labels.iter_mut().enumerate().filter(|(node, _)| owner(*node, WORKERS) != 0) {
+            *label = label.map(|class| (class + node as u32) % CLASSES as u32);
+        }
+        let after = told(&dataset, others, WORKERS);
+        let of_first = |found: &[Vec<Vec<f32>>]| -> Vec<Vec<f32>> {
+            let nodes = (0..labels.len()).filter(|&node| owner(node, WORKERS) == 0);
+            nodes.flat_map(|node| [found[0][node].clone(), found[1][node].clone()]).collect()
+        };
+        assert_eq!(of_first(&before), of_first(&after));
+        assert_ne!(before, after, "their owners know them");
+        // One answer that differs is heard.
+        let mut answered = known.clone();
+        let node = (0..labels.len()).find(|&node| {
+            let hears =
+                |&to: &usize| owner(to, WORKERS) == 0 && dataset.graph.in_neighbours(to).contains(&(node as u32));
+            owner(node, WORKERS) != 0 && labels[node].is_some() && (0..labels.len()).any(|to| hears(&to))
+        });
+        let node = node.expect("a node at the boundary");
+        answered.answers[node] = answered.answers[node].map(|class| (class + 1) % CLASSES as u32);
+        assert_ne!(of_first(&before), of_first(&told(&dataset, answered, WORKERS)));
+    }
+}
+
+#[test]
+fn nobodys_own_label_comes_back_to_it_where_owners_answer_at_random() {
+    let dataset = graph(8);
+    let known = Known::answered(&classes(&dataset), 1.0);
+    let before = told(&dataset, known.clone(), 4);
+    for node in (0..known.labels.len()).filter(|&node| known.labels[node].is_some()).take(12) {
+        let mut others = known.clone();
+        others.labels[node] = known.labels[node].map(|class| (class + 1) % CLASSES as u32);
+        others.answers[node] = known.answers[node].map(|class| (class + 2) % CLASSES as u32);
+        let after = told(&dataset, others, 4);
+        assert_eq!(before[0][node], after[0][node], "labels of node {node}");
+        let moved = before[1][node].iter().zip(&after[1][node]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(moved < 1e-4, "codewords of node {node} moved by {moved}");
+    }
+}
+
 /// What worker 0 says when worker 1 tells these bytes in place of labels, or behind sound labels of codewords.
 fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> Vec<u8>) -> String {
     let dataset = graph(3);
@@ -287,7 +404,7 @@ fn answer_to(labels_of_peer: Option<Vec<u8>>, words_of_peer: &dyn Fn(usize) -> V
     let (first, mut second) = (ends.next().expect("an end"), ends.next().expect("an end"));
     std::thread::scope(|scope| {
         let (part, plan) = (&parts[0], &plans[0]);
-        let works = scope.spawn(|| tried(first, part, plan, &labels));
+        let works = scope.spawn(|| tried(first, part, plan, &Known::from(&labels)));
         let sound = encode_symbols(&vec![0; rows], (CLASSES + 1) * WEIGHTS.len());
         let told = [(&INPUTS[0], labels_of_peer.unwrap_or(sound)), (&INPUTS[1], words_of_peer(rows))];
         for (kind, bytes) in told {

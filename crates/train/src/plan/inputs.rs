@@ -8,7 +8,7 @@ use super::members::Members;
 use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
-use crate::inputs::{FEATURES, InputKind, Wide};
+use crate::inputs::{FEATURES, InputKind, Response, Wide};
 use crate::messages::Messages;
 use crate::schedule::{Propagated, Stage};
 
@@ -19,6 +19,8 @@ pub struct ModelInputs {
     pub features: bool,
     /// What is told once, in the order of columns.
     pub told: Vec<&'static InputKind>,
+    /// How owners answer in place of telling labels as they are.
+    pub response: Option<Response>,
     /// The number of classes that is told of.
     pub classes: usize,
     /// The number of feature columns, whether they are among the inputs or not.
@@ -35,12 +37,16 @@ impl ModelInputs {
         let refuse =
             |what: String| Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
         let Widths { columns: feature_columns, classes, .. } = widths;
-        let mut found = ModelInputs { classes, feature_columns, ..ModelInputs::default() };
+        let response = config.policy.response()?;
+        let mut found = ModelInputs { classes, feature_columns, response, ..ModelInputs::default() };
         if let Some(propagated) = members.schedule(config)?.propagates {
             let what = format!("schedule.kind = {:?}", config.schedule.kind);
             propagated.contents().iter().try_for_each(|&content| check_leave(config, &what, content))?;
             if let Some(why) = reason_against(members, config)? {
                 return Err(TrainError::config(format!("{what} {why}")));
+            }
+            if found.response.is_some() {
+                return Err(TrainError::config(format!("policy.label_epsilon: {what} passes labels on as they are")));
             }
             if propagated == Propagated::Labels {
                 return Ok(found);
@@ -65,6 +71,10 @@ impl ModelInputs {
                 check_leave(config, &format!("model.inputs has {:?}", kind.name), content)?;
             }
             found.told.push(kind);
+        }
+        let tells = found.told.iter().any(|kind| kind.tells_labels && kind.content.is_some());
+        if found.response.is_some() && !tells {
+            return refuse("policy.label_epsilon is about labels, and none are told".to_owned());
         }
         match (found.features, found.told.is_empty()) {
             (false, true) => refuse(format!("expected one of {} at least", names.join(", "))),
@@ -92,7 +102,7 @@ impl ModelInputs {
 
     /// Whether many workers have other inputs than one would.
     pub fn are_lossy(&self) -> bool {
-        self.told.iter().any(|kind| kind.loses)
+        self.told.iter().any(|kind| kind.loses) || self.response.is_some()
     }
 }
 
@@ -207,6 +217,19 @@ impl Plan {
     /// Refuses layers and codecs that rows which pass along edges cannot be had with.
     pub(super) fn check_propagation(&self) -> Result<()> {
         check_propagation((&self.config, self.layer), &self.stages, &self.messages)
+    }
+
+    /// Says by how much owners' answers hide labels, and what that is not said of.
+    pub(super) fn labels_answered(&self) -> Option<String> {
+        let response = self.inputs.response.as_ref()?;
+        let [kept, classes] = [response.odds(self.inputs.classes)[0], self.inputs.classes as f64];
+        let rows = if self.stages.iter().any(Stage::reads_neighbours) { ", nor of rows that cross" } else { "" };
+        Some(format!(
+            "policy.label_epsilon = {}: of {classes} classes owners tell the true one with probability {kept:.3}; all \
+             that is told once of a node's label is made of one answer, and costs epsilon once; it is not said of \
+             models and gradients, which learn from true labels{rows}",
+            response.epsilon
+        ))
     }
 
     /// Says so where layers read neighbours, in whose columns a node's own label is.

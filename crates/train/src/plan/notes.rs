@@ -37,6 +37,7 @@ impl Plan {
             .chain(self.passed_over())
             .chain(self.leaks())
             .chain(self.labels_come_back())
+            .chain(self.labels_answered())
             .chain(self.unread.iter().cloned())
             .collect()
     }

@@ -56,6 +56,8 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "messages.skip",
         "policy.deny",
         "policy.allow",
+        "policy.label_epsilon",
+        "policy.label_secret",
     ];
     for KeyDoc { key, .. } in KEYS.iter() {
         let known = serialised_keys().iter().any(|k| k == key) || optional.contains(key);

@@ -84,6 +84,10 @@ pub struct Summary {
     /// configuration asks for and the run had no use for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// (`policy.label_epsilon`) Epsilon of all that was told of a node's label together, for `model.inputs`: it was one
+    /// answer. It is not said of models, gradients and rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_epsilon: Option<f64>,
     /// How many, and their digest.
     pub parameters: ParametersSummary,
     /// (independent trainers) How models were averaged; worker 0 is their aggregator.
@@ -376,6 +380,7 @@ impl Summary {
             bits: bit_shares(&reports),
             messages: (*chosen != given.messages).then(|| chosen.clone()),
             notes,
+            label_epsilon: given.policy.label_epsilon,
             parameters: ParametersSummary {
                 count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
                 digest: format!("blake3:{digest}"),

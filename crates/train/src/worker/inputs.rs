@@ -26,11 +26,15 @@ pub(super) fn rows(
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();
     let (neighbours, classes) = (Neighbours::of(&local.own, &local.halo), plan.inputs.classes);
+    // Nobody asks who is alone.
+    let response = plan.inputs.response.as_ref().filter(|_| transport.size() > 1);
+    let answers = response.map_or_else(|| Ok(labels.clone()), |of| of.answers(&local.ids, &labels, classes))?;
     let (mut heard, mut told, mut sent) = (Heard::default(), Vec::new(), Vec::new());
     for kind in &plan.inputs.told {
-        let (tag, labels, neighbours, nothing) = (kind.tag(), &labels, &neighbours, Vec::new());
+        let (tag, labels, answers, neighbours) = (kind.tag(), &labels, &answers, &neighbours);
+        let (features, sent_now) = (&features, Vec::new());
         let mut telling =
-            Telling { transport, tag, links, neighbours, labels, features: &features, classes, sent: nothing };
+            Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent: sent_now };
         told.push((kind.tell)(&mut telling, &mut heard)?);
         sent.push(telling.sent);
     }

@@ -20,6 +20,14 @@ use crate::same_bits::{bits, stop_after};
 const OTHERS: &[(&[&str], &[&str])] = &[
     (&["policy.allow=[\"labels\"]"], &["model.inputs=[\"features\", \"labels\"]"]),
     (
+        &[
+            "policy.allow=[\"labels\"]",
+            "model.inputs=[\"features\", \"labels\"]",
+            concat!("policy.label_secret=", env!("CARGO_TARGET_TMPDIR"), "/labels.secret"),
+        ],
+        &["policy.label_epsilon=2.5"],
+    ),
+    (
         &[],
         &[
             "data.part=1",
@@ -158,7 +166,7 @@ const OF_TRAINERS: [&str; 12] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "data.features_in=memory",
     "data.path=elsewhere",
     "train.threads=2",
@@ -169,6 +177,7 @@ const OWN: [&str; 11] = [
     "transport.fault={ rank = 0, round = 90, kind = \"crash\" }",
     "policy.deny=[\"labels\", \"ids:evaluation\"]",
     "policy.allow=[\"labels\"]",
+    "policy.label_secret=elsewhere",
     "out.dir=elsewhere",
 ];
 

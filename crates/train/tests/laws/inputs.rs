@@ -39,6 +39,31 @@ fn a_model_that_reads_labels_on_many_workers_is_the_one_on_one() {
     }
 }
 
+#[test]
+fn answers_at_random_take_the_bytes_that_were_predicted_and_are_the_same_in_each_run() {
+    let dataset = graph(150, 3);
+    let folder = folder();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "7".repeat(64)).expect("a file");
+    let secret = format!("policy.label_secret={}", secret.display());
+    let keys = [&CODEWORDS[..], &["model.arch=mlp", "policy.label_epsilon=1.5", &secret]].concat();
+    assert_predicted(&dataset, &keys, 3);
+    let trained = |keys: &[&str]| {
+        let outcomes = try_run(&config(keys), &dataset, 3, Options::default()).expect("a run");
+        outcomes.into_iter().map(|outcome| outcome.trained.last).collect::<Vec<_>>()
+    };
+    assert_eq!(trained(&keys), trained(&keys));
+    // Where nothing is told, answers make no difference; elsewhere they do.
+    assert_ne!(trained(&keys), trained(&[&CODEWORDS[..], &["model.arch=mlp"]].concat()));
+    // Without a secret nobody knows the bytes beforehand, and there is one after the run.
+    let drawn = folder.path().join("drawn");
+    let drawn = (drawn.clone(), format!("policy.label_secret={}", drawn.display()));
+    let keys = [&CODEWORDS[..], &["model.arch=mlp", "policy.label_epsilon=1.5", &drawn.1]].concat();
+    let first = trained(&keys);
+    assert!(drawn.0.exists());
+    assert_eq!(trained(&keys), first);
+}
+
 /// Why a configuration of these keys is refused, before there are data.
 fn refusal(keys: &[&str]) -> TrainError {
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
@@ -67,6 +92,16 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
         (&["data.inductive=true"], "data.inductive"),
         (&["messages.selection=none", "messages.evaluation=none"], "takes out"),
         (&["task.kind=link_prediction"], "learns none"),
+        (&["policy.label_epsilon=1"], "expected policy.label_secret"),
+        (&["policy.label_epsilon=0", "policy.label_secret=s"], "above 0"),
+        (
+            &["model.inputs=[\"features\"]", "policy.label_epsilon=1", "policy.label_secret=s"],
+            "about labels, and none are told",
+        ),
+        (
+            &["schedule.kind=correct_and_smooth", "policy.label_epsilon=1", "policy.label_secret=s"],
+            "passes labels on as they are",
+        ),
     ] {
         let keys = [&LABELS[..], keys].concat();
         let error = refusal(&keys).to_string();
@@ -79,7 +114,9 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
 #[test]
 fn a_trained_model_reads_the_same_when_it_predicts() {
     let dataset = graph(150, 3);
-    for keys in [&["model.arch=mlp"] as &[&str], &["model.arch=gcn", "schedule.kind=lazy"]] {
+    let secret = concat!("policy.label_secret=", env!("CARGO_TARGET_TMPDIR"), "/predicted.secret");
+    let at_random = ["model.arch=mlp", "policy.label_epsilon=2", secret];
+    for keys in [&["model.arch=mlp"] as &[&str], &["model.arch=gcn", "schedule.kind=lazy"], &at_random] {
         let config = config(&[&CODEWORDS[..], keys].concat());
         let (folder, out) = (folder(), "run");
         let outcomes = try_run(&config, &dataset, 3, into_folder(&folder.path().join(out))).expect("a run");

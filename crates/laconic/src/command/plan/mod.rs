@@ -105,6 +105,10 @@ pub struct Costs {
     /// `partition` says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     label_skew: Option<f64>,
+    /// (`policy.label_epsilon`) Epsilon of all that is told of a node's label together, for `model.inputs`: it is one
+    /// answer. It is not said of models, gradients and rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_epsilon: Option<f64>,
     /// (independent trainers) What they will average; worker 0 is their aggregator.
     #[serde(skip_serializing_if = "Option::is_none")]
     averaging: Option<Averaging>,
@@ -331,6 +335,7 @@ fn costs(
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         label_skew: plan.label_skew,
+        label_epsilon: config.policy.label_epsilon,
         part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),

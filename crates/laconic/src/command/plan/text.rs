@@ -154,6 +154,10 @@ pub(super) fn name(costs: &Costs, rank: u32) -> String {
 
 /// Whose, what, of how many nodes, to whom, how often, in how many bytes.
 fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
+    if let Some(epsilon) = costs.label_epsilon {
+        let what = "each is told at random once, and codewords are made of what was told; models learn from true ones";
+        let _ = writeln!(text, "labels cost epsilon {epsilon}: {what}");
+    }
     let said: Vec<u32> = match worker {
         Some(worker) => vec![worker],
         None if costs.ranks.len() <= WORKERS_SAID => costs.ranks.clone(),
