@@ -37,8 +37,9 @@ pub fn describe(ladder: &Ladder) -> String {
         }
         None => write!(
             text,
-            "\n{workers} workers; tried from the top until two in a row gain less than half a standard error of {metric} \
-             of {validation_nodes} validation nodes{budget}{target}; all together {}",
+            "\n{workers} workers; tried from the top until two in a row, or one before a way that would send more than \
+             all before it, gain less than half a standard error of {metric} of {validation_nodes} validation \
+             nodes{budget}{target}; all together {}",
             human_bytes(ladder.bytes)
         ),
     };

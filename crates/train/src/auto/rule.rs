@@ -57,11 +57,13 @@ fn best(tried: &[Tried]) -> Option<f64> {
 pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Option<Stop> {
     let small_gains = || (0..SMALL_GAINS).all(|last| limits.gained_little(&tried[..tried.len().saturating_sub(last)]));
     let sent: u64 = tried.iter().map(|tried| tried.sent).sum();
+    // What would send more than all so far has to be worth a try.
+    let is_dear = |next: u64| next > sent && limits.gained_little(tried);
     match next {
         _ if tried.last().is_some_and(|last| limits.is_reached(last)) => Some(Stop::Target),
         None => Some(Stop::Ladder),
         // Who names a target wants it, whatever the steps on the way.
-        Some(_) if limits.target.is_none() && small_gains() => Some(Stop::Gain),
+        Some(next) if limits.target.is_none() && (small_gains() || is_dear(next)) => Some(Stop::Gain),
         Some(next) => limits.budget.is_some_and(|budget| sent.saturating_add(next) > budget).then_some(Stop::Budget),
     }
 }
@@ -103,6 +105,9 @@ mod tests {
             (&[0.5], Some(20), of(None, None), None),
             (&[0.5], None, of(None, None), Some(Stop::Ladder)),
             (&[0.5, 0.51], Some(30), of(None, None), None),
+            (&[0.5, 0.51], Some(31), of(None, None), Some(Stop::Gain)),
+            (&[0.5, 0.57], Some(31), of(None, None), None),
+            (&[0.5, 0.51], Some(31), of(None, Some(0.9)), None),
             (&[0.5, 0.51, 0.52], Some(40), of(None, None), Some(Stop::Gain)),
             (&[0.5, 0.51, 0.57], Some(40), of(None, None), None),
             (&[0.5, 0.57, 0.58], Some(40), of(None, None), None),

@@ -5,11 +5,15 @@
 //! A message has where its values are, for a bag of words has few: column by column the distance of each from the one
 //! before it, its size by how often each size occurs and the bits below as they are. Up to 16 different values, such as
 //! a lone 1, stand in a table and are told by how often each occurs; then nothing is lost. Others are told in 4 bits
-//! between the smallest and the largest of their row, which are bfloat16 numbers.
+//! between the smallest and the largest of their row, which are bfloat16 numbers. Rows that are dense are told in
+//! codewords, a byte for each 16 columns: what a word is off by, the mean over neighbours evens out.
 
 use laconic_nn::{Matrix, Operand, SparseRows};
-use laconic_wire::Content;
-use laconic_wire::codec::{Half, decode_symbols, encode_symbols, most_symbol_bytes};
+use laconic_wire::codec::{
+    Codec, CodecRegistry, Codewords, Half, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store,
+    decode_symbols, encode_symbols, most_symbol_bytes,
+};
+use laconic_wire::{Content, MessageKey, Rank, Tag};
 
 use super::{Heard, InputKind, Telling, Wide};
 use crate::error::Result;
@@ -41,6 +45,13 @@ pub(super) const TWICE: InputKind = InputKind {
 /// Values that a table has at most, and values that 4 bits tell apart.
 const TABLE: usize = 16;
 
+/// The first byte of a message of values, and of one of codewords.
+const AS_VALUES: u8 = 0;
+const AS_WORDS: u8 = 1;
+
+/// Columns that a codeword is of, where rows are dense.
+const PIECE: usize = 16;
+
 /// Sizes of distances: powers of two of 64 bits.
 const SIZES: usize = 64;
 
@@ -51,7 +62,13 @@ const NUMBER: usize = 4;
 /// which is most where there are few, and 4 bits of itself; a table; and the ends of rows.
 fn most(rows: usize, wide: Wide) -> usize {
     let values = rows * wide.features;
-    4 * NUMBER + most_symbol_bytes(values, SIZES) + values + most_symbol_bytes(values, TABLE) + NUMBER * (TABLE + rows)
+    let in_words = rows.min(256) * 2 * wide.features + rows * wide.features.div_ceil(PIECE);
+    let sparse = 4 * NUMBER
+        + most_symbol_bytes(values, SIZES)
+        + values
+        + most_symbol_bytes(values, TABLE)
+        + NUMBER * (TABLE + rows);
+    1 + sparse.max(in_words)
 }
 
 /// Rows without their zeros.
@@ -124,11 +141,12 @@ impl Rows {
 /// Tells peers these rows of own nodes, hears theirs, and takes the mean over each own node's neighbours.
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard, rows: &Rows) -> Result<Operand> {
     let (links, neighbours) = (telling.links, telling.neighbours);
-    let came = telling.exchange(most, |_, own| encode(rows, own))?;
+    let key = key_of(telling.tag);
+    let came = telling.exchange(most, |_, own| encode(rows, own, &key))?;
     let mut halo: Vec<Rows> = came.iter().map(|_| Rows::nothing(rows.columns)).collect();
     for peer in telling.transport.rank().others(came.len()) {
         let count = links.links[peer.index()].receive.len();
-        let heard = decode(&came[peer.index()], count, rows.columns);
+        let heard = decode(&came[peer.index()], count, rows.columns, &key);
         let what = "expected features of nodes, found something else";
         halo[peer.index()] = heard.ok_or_else(|| telling.malformed(peer, what))?;
     }
@@ -168,8 +186,45 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard, rows: &Rows) -> Result<Ope
     Ok(operand)
 }
 
+/// What names a message that codewords are of, which draw nothing.
+fn key_of(tag: Option<Tag>) -> MessageKey {
+    let tag = tag.unwrap_or(Tag::new(Content::Features, laconic_wire::FramePurpose::Training));
+    MessageKey { seed: 0, tag, from: Rank(0), to: Rank(0), drawn: 0 }
+}
+
+fn codewords(columns: usize) -> Option<Box<dyn Codec>> {
+    let pieces = Options::default().with("pieces", columns.div_ceil(PIECE).clamp(1, 256) as f64);
+    CodecRegistry::default().build(Codewords::KIND.name, &pieces).ok()
+}
+
+/// What a peer is told of these rows, which are dense; nothing where a value is no number, which data are checked for.
+fn in_words(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
+    let mut data = vec![0.0f32; own.len() * rows.columns];
+    for (into, &row) in data.chunks_exact_mut(rows.columns.max(1)).zip(own) {
+        rows.row(row as usize).for_each(|(column, value)| into[column as usize] = value);
+    }
+    let mut bytes = vec![AS_WORDS];
+    if let Some(mut codec) = codewords(rows.columns) {
+        let rows = RowsRef { data: &data, columns: rows.columns, rows: RowSet::Range(0..own.len()) };
+        let message = Message { key, level: &Level::WHOLE, memory: &mut Memory::default() };
+        let _ = codec.encode(message, rows, &mut bytes);
+    }
+    bytes
+}
+
+/// The rows of such a message.
+fn of_words(bytes: &[u8], count: usize, columns: usize, key: &MessageKey) -> Option<Rows> {
+    let mut rows = Rows { is_dense: true, ..Rows::nothing(columns) };
+    let mut data = vec![0.0f32; count * columns];
+    let message = Message { key, level: &Level::WHOLE, memory: &mut Memory::default() };
+    let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..count) };
+    codewords(columns)?.decode(message, bytes, into, Store::Set).ok()?;
+    data.iter().all(|value| value.is_finite()).then(|| data.chunks_exact(columns).for_each(|row| rows.push(row)))?;
+    Some(rows)
+}
+
 /// What a peer is told of these rows.
-fn encode(rows: &Rows, own: &[u32]) -> Vec<u8> {
+fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
     if own.is_empty() {
         return Vec::new();
     }
@@ -184,7 +239,8 @@ fn encode(rows: &Rows, own: &[u32]) -> Vec<u8> {
     let distances: Vec<u64> = entries.iter().map(distance).collect();
     let sizes: Vec<u32> = distances.iter().map(|distance| distance.ilog2()).collect();
     let sizes = encode_symbols(&sizes, SIZES);
-    let mut bytes = (entries.len() as u32).to_le_bytes().to_vec();
+    let mut bytes = vec![AS_VALUES];
+    bytes.extend((entries.len() as u32).to_le_bytes());
     bytes.extend((sizes.len() as u32).to_le_bytes());
     bytes.extend(sizes);
     let mut below = Bits::default();
@@ -206,6 +262,9 @@ fn encode(rows: &Rows, own: &[u32]) -> Vec<u8> {
         let codes: Vec<u32> = entries.iter().filter_map(of_value).map(|code| code as u32).collect();
         bytes.extend(encode_symbols(&codes, TABLE));
         return bytes;
+    }
+    if rows.is_dense {
+        return in_words(rows, own, key);
     }
     bytes.push(0);
     let mut ends = vec![[f32::MAX, f32::MIN]; own.len()];
@@ -231,12 +290,17 @@ fn encode(rows: &Rows, own: &[u32]) -> Vec<u8> {
 }
 
 /// The rows of a message; `None` where they are none of so many rows and columns.
-fn decode(bytes: &[u8], count: usize, columns: usize) -> Option<Rows> {
+fn decode(bytes: &[u8], count: usize, columns: usize, key: &MessageKey) -> Option<Rows> {
     let mut rows = Rows::nothing(columns);
     rows.offsets.resize(count + 1, 0);
     if count == 0 {
         return bytes.is_empty().then_some(rows);
     }
+    let bytes = match bytes.split_first()? {
+        (&AS_WORDS, words) if columns > 0 => return of_words(words, count, columns, key),
+        (&AS_VALUES, values) => values,
+        _ => return None,
+    };
     let (entries, rest) = bytes.split_first_chunk::<NUMBER>()?;
     let entries = u32::from_le_bytes(*entries) as usize;
     let (len, rest) = rest.split_first_chunk::<NUMBER>()?;
@@ -360,9 +424,9 @@ mod tests {
 
     fn there_and_back(rows: &[Vec<f32>], columns: usize) -> (Vec<Vec<f32>>, usize) {
         let own: Vec<u32> = (0..rows.len() as u32).collect();
-        let bytes = encode(&rows_of(rows, columns), &own);
+        let bytes = encode(&rows_of(rows, columns), &own, &key_of(None));
         assert!(bytes.len() <= most(rows.len(), wide(columns)), "{} bytes for {rows:?}", bytes.len());
-        let came = decode(&bytes, rows.len(), columns).expect("its own message");
+        let came = decode(&bytes, rows.len(), columns, &key_of(None)).expect("its own message");
         let row = |row| {
             let mut values = vec![0.0; columns];
             came.row(row).for_each(|(column, value)| values[column as usize] = value);
@@ -397,7 +461,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_rows_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200), count in 0usize..9) {
-            if let Some(rows) = decode(&bytes, count, 5) {
+            if let Some(rows) = decode(&bytes, count, 5, &key_of(None)) {
                 prop_assert!(rows.len() == count && rows.indices.iter().all(|&column| column < 5));
                 prop_assert!(rows.values.iter().all(|value| value.is_finite()));
             }

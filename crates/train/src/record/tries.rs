@@ -24,7 +24,8 @@ pub enum Stop {
     Target,
     /// The next one would send more than is left of `messages.budget`.
     Budget,
-    /// Two in a row have gained less than half a standard error of the validation figure.
+    /// Two in a row have gained less than half a standard error of the validation figure, or one before a way that would
+    /// send more than all so far.
     Gain,
     /// There is none left.
     Ladder,
@@ -38,7 +39,7 @@ impl Stop {
         match self {
             Stop::Target => "messages.target was reached",
             Stop::Budget => "the next way would have sent more than was left of messages.budget",
-            Stop::Gain => "two ways in a row gained less than half a standard error of the validation figure",
+            Stop::Gain => "the last ways gained less than half a standard error of the validation figure",
             Stop::Ladder => "all ways had been tried",
             Stop::Interrupted => "it was stopped",
         }
