@@ -99,7 +99,7 @@ fn keys_are_suggested_from_every_section_and_only_where_they_are_near() {
     ] {
         place.refused(&format!("plan run.toml --set {set}"), 2, &[words]);
     }
-    for set in ["train.colour=3", "author=3", "data.licence=3"] {
+    for set in ["train.colour=3", "publisher=3", "data.licence=3"] {
         let said = place.run(&format!("plan run.toml --set {set}")).err;
         assert!(said.contains("unknown key") && !said.contains("did you mean"), "{said}");
     }

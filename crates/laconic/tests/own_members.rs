@@ -452,7 +452,7 @@ fn what_loses_nothing_changes_no_parameter_and_what_loses_some_still_learns() {
 
 #[test]
 fn independent_trainers_refuse_parameters_whose_codec_remembers() {
-    let settings = ["schedule.kind=averaging".to_owned(), "messages.parameters=low_rank".to_owned()];
+    let settings = ["schedule.kind=averaging".to_owned(), "messages.parameters=power".to_owned()];
     let found = with_foreign_codecs().parse("partition.parts = 3", &settings);
     let found = found.expect_err("a trainer that rejoins has not had what came before").to_string();
     assert!(found.contains("makes no sense of a change without those before it"), "{found}");
