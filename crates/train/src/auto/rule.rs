@@ -13,7 +13,7 @@ pub(super) struct Limits {
     pub budget: Option<u64>,
     /// The validation figure with which it is content.
     pub target: Option<f64>,
-    /// Validation nodes.
+    /// How many validation nodes there are.
     pub nodes: u64,
     /// The figure of the best answer that is the same for all of them, where it is known.
     pub constant: Option<f64>,

@@ -1,5 +1,7 @@
 //! `[messages]`: which halo rows travel and how they become bytes, as it was typed.
 
+use std::collections::BTreeMap;
+
 use laconic_wire::codec::Options;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -158,7 +160,7 @@ pub struct CodecConfig {
     pub menu: Option<Vec<u8>>,
     /// What the codec itself reads, such as a mask's `inner`, `columns` and `rescale`.
     #[serde(flatten)]
-    #[schemars(skip)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub options: Options,
 }
 
@@ -266,7 +268,7 @@ impl CodecChoice {
         CodecChoice::Name(name.to_owned())
     }
 
-    /// The same codec, where an option that is "classes" is so many: what the last layer puts out.
+    /// The same codec, where an option that is "classes" is so many: the outputs of the last layer.
     #[must_use]
     pub fn with_classes(&self, classes: usize) -> CodecChoice {
         let mut config = self.config();

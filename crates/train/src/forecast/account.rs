@@ -1,4 +1,4 @@
-//! The account of a run before it runs: from what leaves whom, who holds the whole graph, and how often workers wait.
+//! The account of a run before it runs: from what will be sent, who holds the whole graph, and how often workers wait.
 
 use laconic_wire::{Ledger, PerKind, Rank, Waits};
 

@@ -2,8 +2,8 @@
 //! one line in [`INPUTS`].
 //!
 //! A message makes columns for every own node, of which training, evaluations and predictions read the same. Nothing of
-//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: where that
-//! is labels, no worker sends it unless `policy.allow` names it. One that makes its columns of the own part alone has no
+//! it crosses again, so any schedule can have it. What a message holds was the owner's alone until then: where that is
+//! labels, no worker sends it unless `policy.allow` names it. One that makes its columns of the own part alone has no
 //! content.
 
 pub mod classes;
@@ -100,7 +100,7 @@ pub struct Telling<'a> {
     pub answers: &'a [Option<u32>],
     /// By what odds answers of all workers are other classes; `None` where none is.
     pub response: Option<&'a Response>,
-    /// Own features.
+    /// The features of own rows, in their order.
     pub features: &'a Operand,
     /// The number of classes.
     pub classes: usize,
@@ -211,7 +211,7 @@ pub struct Here<'a> {
     pub labels: Vec<Option<u32>>,
     /// What is told of them.
     pub answers: Vec<Option<u32>>,
-    /// Own features.
+    /// The features of own rows, in their order.
     pub features: Operand,
 }
 

@@ -234,7 +234,7 @@ fn propagated_features_are_means_over_neighbours_exact_where_few_values_occur() 
         for (workers, most) in [(1, [1e-6, 1e-6]), (4, [1e-6, 0.05])] {
             let found = told(&dataset, &labels, workers);
             for (times, most) in [1, 2].into_iter().zip(most) {
-                let furthest = furthest(&found[1 + times], &means(&dataset, times));
+                let furthest = furthest(&found[2 + times], &means(&dataset, times));
                 assert!(furthest <= most, "{times} times, {workers} workers: {furthest}");
             }
         }

@@ -123,6 +123,26 @@ fn rate_spec(config: &Config) -> RateSpec {
     RateSpec { step: config.train.lr_step, factor: config.train.lr_factor }
 }
 
+/// Refuses what stands for several runs where one is meant.
+fn refuse_auto(config: &Config) -> Result<()> {
+    if !config.messages.auto {
+        return Ok(());
+    }
+    let what = "it stands for several runs, which `laconic train` tries and `laconic plan` predicts";
+    Err(TrainError::config(format!("messages = \"auto\": {what}; nothing else reads it")))
+}
+
+/// Sets what stages cannot know of themselves: how long rates run, and whether inputs that are masked anew may be kept.
+fn fit_stages(stages: &mut [Stage], config: &Config, messages: &Messages) {
+    for (index, stage) in stages.iter_mut().enumerate() {
+        // Steps of independent trainers follow from their data, too.
+        if let (false, Pace::Epochs(epochs)) = (config.train.horizon.is_empty(), config.horizon_of(index)) {
+            stage.span = u32::try_from(epochs).unwrap_or(u32::MAX);
+        }
+        stage.cache_inputs &= !(stage.redraws && messages.redraw(stage.input_tag(0)));
+    }
+}
+
 impl Plan {
     /// Resolves a configuration for data of these counts.
     ///
@@ -175,10 +195,7 @@ impl Plan {
     /// If a name is unknown or a value makes no sense.
     pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
-        if config.messages.auto {
-            let what = "it stands for several runs, which `laconic train` tries and `laconic plan` predicts";
-            return Err(TrainError::config(format!("messages = \"auto\": {what}; nothing else reads it")));
-        }
+        refuse_auto(config)?;
         let (kind, mut widths): (_, Widths) = (members.layer(config)?, widths.into());
         let links = LinkPlan::of(members, config, widths.relations)?;
         widths.classes = links.as_ref().map_or(widths.classes, |_| config.model.hidden);
@@ -191,13 +208,7 @@ impl Plan {
             stages = links.with_decoder(stages);
         }
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
-        for (index, stage) in stages.iter_mut().enumerate() {
-            // Steps of independent trainers follow from their data, too.
-            if let (false, Pace::Epochs(epochs)) = (config.train.horizon.is_empty(), config.horizon_of(index)) {
-                stage.span = u32::try_from(epochs).unwrap_or(u32::MAX);
-            }
-            stage.cache_inputs &= !(stage.redraws && messages.redraw(stage.input_tag(0)));
-        }
+        fit_stages(&mut stages, config, &messages);
         let selection = members.selection(config)?;
         let drawn = (selection.build)(&config.messages.selection.config().options).map_err(check::refused_selection)?;
         let alone = evaluates_alone(&config.messages);

@@ -12,7 +12,7 @@ use super::purposes::Purposes;
 pub struct Account {
     /// Who has to hold the whole graph: `nobody`, `aggregator` or (one part) `worker`.
     pub holds_graph: Party,
-    /// Who sees labels of others' nodes, or what is made of them: `nobody`, `peers`, `aggregator`, `all` or `worker`,
+    /// Who sees labels of others' nodes, or what is made of them: `nobody`, `peers`, `aggregator`, `everybody` or `worker`,
     /// as in the next three. Who holds the whole graph sees all of labels, features and scores.
     pub saw_labels: Party,
     /// Who sees features of others' nodes, in however few bits.
@@ -42,7 +42,7 @@ pub enum Party {
     /// The aggregator of independent trainers alone.
     Aggregator,
     /// Other trainers, and their aggregator.
-    All,
+    Everybody,
     /// The one worker that there is.
     Worker,
 }
@@ -159,7 +159,7 @@ impl Account {
         let letter = |(letter, party): (char, Party)| match party {
             Party::Nobody => '.',
             Party::Aggregator => letter,
-            Party::Peers | Party::All | Party::Worker => letter.to_ascii_uppercase(),
+            Party::Peers | Party::Everybody | Party::Worker => letter.to_ascii_uppercase(),
         };
         parties.map(letter).iter().collect()
     }
@@ -173,13 +173,13 @@ pub const LETTERS: &str = "who saw, of others: G the whole graph, L labels, F fe
 pub const TRIPS: &str = "trips: waits for frames in training, one after the other; start-up and evaluations apart";
 
 impl Party {
-    /// Both together.
+    /// Whoever one or the other is.
     #[must_use]
     pub fn and(self, other: Party) -> Party {
         match (self, other) {
             (Party::Nobody, party) | (party, Party::Nobody) => party,
             (one, other) if one == other => one,
-            _ => Party::All,
+            _ => Party::Everybody,
         }
     }
 
@@ -189,7 +189,7 @@ impl Party {
             Party::Nobody => "nobody",
             Party::Peers => "peers",
             Party::Aggregator => "aggregator",
-            Party::All => "all",
+            Party::Everybody => "everybody",
             Party::Worker => "worker",
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         account.enter(sight(Subject::Models, MEANS, Party::Peers));
         assert_eq!((account.letters().as_str(), account.saw_models), ("glfsm", Party::Aggregator));
         account.enter(sight(Subject::Features, "features", Party::Peers));
-        assert_eq!((account.letters().as_str(), account.saw_features), ("glFsm", Party::All));
+        assert_eq!((account.letters().as_str(), account.saw_features), ("glFsm", Party::Everybody));
         assert_eq!(Account::default().letters(), ".....");
         let of_models = account.seen.iter().filter(|sight| sight.of == Subject::Models);
         assert_eq!(of_models.count(), 2);

@@ -136,7 +136,7 @@ fn saw(crossed: &Crossed, has_aggregator: bool) -> [Party; 4] {
             (false, false) => Party::Nobody,
             (true, false) => Party::Peers,
             (false, true) => Party::Aggregator,
-            (true, true) => Party::All,
+            (true, true) => Party::Everybody,
         }
     };
     [by(&LABELS), by(&[Content::Features]), by(&SCORES), by(&MODELS)]

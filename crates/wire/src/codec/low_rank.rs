@@ -17,8 +17,9 @@ use crate::{CodecRegistry, Result, WireError};
 ///
 /// The directions are those of the singular value decomposition, by subspace iteration. The projection is onto what
 /// arrives of them, so that what is lost before the other codec is never more than what was there, and little more than
-/// nothing, by the rounding of directions, where the matrix has no higher rank. A matrix of `s` times `l` values, `s` ≤ `l`, costs about s · l · (s + 2 · rank) + 12 ·
-/// s² · rank multiplications. Not linear; the backward pass treats it as the identity.
+/// nothing, by the rounding of directions, where the matrix has no higher rank. A matrix of `s` times `l` values, `s` ≤
+/// `l`, costs about s · l · (s + 2 · rank) + 12 · s² · rank multiplications. Not linear; the backward pass treats it as
+/// the identity.
 pub struct LowRank {
     rank: usize,
     inner: Box<dyn Codec>,

@@ -290,6 +290,11 @@ fn dearer([chosen, exact]: [u64; 2]) -> String {
     format!("rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved")
 }
 
+/// The kinds of which something is sent.
+fn sent(kinds: &PerKind<u64>) -> impl Iterator<Item = Kind> {
+    kinds.iter().filter(|(_, bytes)| **bytes > 0).map(|(kind, _)| kind)
+}
+
 fn costs(
     of: laconic_train::Costs,
     (config, transport): (&Config, &TransportConfig),
@@ -321,14 +326,13 @@ fn costs(
         _ => kind_words(kind, task),
     };
     let known = Some(total).filter(|_| averaging.as_ref().is_none_or(|means| means.number.is_some()));
-    let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
     Ok(Costs {
         workers: size,
         bytes: known.map(|total| total.framed),
         payload: known.map(|total| total.payload),
         frames: known.map(|total| total.frames),
         least: total,
-        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), words(kind))).collect(),
+        kinds: sent(&kinds).map(|kind| (kind.name().to_owned(), words(kind))).collect(),
         by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
         by_link,
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),

@@ -78,16 +78,7 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     }
     what_leaves(&mut text, costs, worker);
     who_saw(&mut text, &costs.account);
-    let mpi = costs.seconds_on_links.iter().any(|link| link.start_seconds > 0.0);
-    let how = if mpi { " under MPI over TCP, without computing; of it the start" } else { "" };
-    if !costs.seconds_on_links.is_empty() {
-        let _ = writeln!(text, "time on the wire if nothing overlaps{how}:");
-    }
-    for link in &costs.seconds_on_links {
-        let configured = if link.configured { "  (transport.shape)" } else { "" };
-        let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
-        let _ = writeln!(text, "  {:<22} {:>12.1} s{start}{configured}", link.link, link.seconds);
-    }
+    on_links(&mut text, costs);
     if let Some(explained) = &costs.explained {
         let _ = writeln!(text, "{}", explained.text(costs.least.framed));
     }
@@ -98,6 +89,20 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let _ = writeln!(text, "page in {}", path.display());
     }
     text.trim_end().to_owned()
+}
+
+/// How long all of it takes on links, if nothing overlaps.
+fn on_links(text: &mut String, costs: &Costs) {
+    let mpi = costs.seconds_on_links.iter().any(|link| link.start_seconds > 0.0);
+    let how = if mpi { " under MPI over TCP, without computing; of it the start" } else { "" };
+    if !costs.seconds_on_links.is_empty() {
+        let _ = writeln!(text, "time on the wire if nothing overlaps{how}:");
+    }
+    for link in &costs.seconds_on_links {
+        let configured = if link.configured { "  (transport.shape)" } else { "" };
+        let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
+        let _ = writeln!(text, "  {:<22} {:>12.1} s{start}{configured}", link.link, link.seconds);
+    }
 }
 
 /// Who has to hold the whole graph, who sees what of others, and how often somebody waits.
