@@ -246,30 +246,39 @@ fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
     let mut below = Bits::default();
     distances.iter().for_each(|distance| below.push(distance - (1 << distance.ilog2()), distance.ilog2()));
     bytes.extend(below.bytes());
+    match table(&entries) {
+        Some(values) => bytes.extend(values),
+        None if rows.is_dense => return in_words(rows, own, key),
+        None => bytes.extend(between_ends(&entries, own.len())),
+    }
+    bytes
+}
+
+/// The values as a table and places in it; `None` where there are too many.
+fn table(entries: &[(u64, f32)]) -> Option<Vec<u8>> {
     let mut table: Vec<u32> = Vec::new();
-    for (_, value) in &entries {
+    for (_, value) in entries {
         if !table.contains(&value.to_bits()) {
             table.push(value.to_bits());
         }
         if table.len() > TABLE {
-            break;
+            return None;
         }
     }
-    if table.len() <= TABLE {
-        bytes.push(table.len() as u8);
-        bytes.extend(table.iter().flat_map(|value| value.to_le_bytes()));
-        let of_value = |(_, value): &(u64, f32)| table.iter().position(|known| *known == value.to_bits());
-        let codes: Vec<u32> = entries.iter().filter_map(of_value).map(|code| code as u32).collect();
-        bytes.extend(encode_symbols(&codes, TABLE));
-        return bytes;
-    }
-    if rows.is_dense {
-        return in_words(rows, own, key);
-    }
-    bytes.push(0);
-    let mut ends = vec![[f32::MAX, f32::MIN]; own.len()];
-    let place = |at: u64| (at % own.len() as u64) as usize;
-    for &(at, value) in &entries {
+    let mut bytes = vec![table.len() as u8];
+    bytes.extend(table.iter().flat_map(|value| value.to_le_bytes()));
+    let of_value = |(_, value): &(u64, f32)| table.iter().position(|known| *known == value.to_bits());
+    let codes: Vec<u32> = entries.iter().filter_map(of_value).map(|code| code as u32).collect();
+    bytes.extend(encode_symbols(&codes, TABLE));
+    Some(bytes)
+}
+
+/// The values of so many rows in 4 bits between the ends of each row.
+fn between_ends(entries: &[(u64, f32)], count: usize) -> Vec<u8> {
+    let mut bytes = vec![0];
+    let mut ends = vec![[f32::MAX, f32::MIN]; count];
+    let place = |at: u64| (at % count as u64) as usize;
+    for &(at, value) in entries {
         let [low, high] = &mut ends[place(at)];
         (*low, *high) = (low.min(value), high.max(value));
     }

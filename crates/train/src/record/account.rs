@@ -12,8 +12,8 @@ use super::purposes::Purposes;
 pub struct Account {
     /// Who has to hold the whole graph: `nobody`, `aggregator` or (one part) `worker`.
     pub holds_graph: Party,
-    /// Who sees labels of others' nodes, or what is made of them: `nobody`, `peers`, `aggregator`, `everybody` or `worker`,
-    /// as in the next three. Who holds the whole graph sees all of labels, features and scores.
+    /// Who sees labels of others' nodes, or what is made of them: `nobody`, `peers`, `aggregator`, `everybody` or
+    /// `worker`, as in the next three. Who holds the whole graph sees all of labels, features and scores.
     pub saw_labels: Party,
     /// Who sees features of others' nodes, in however few bits.
     pub saw_features: Party,

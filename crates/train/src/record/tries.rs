@@ -24,8 +24,8 @@ pub enum Stop {
     Target,
     /// The next one would send more than is left of `messages.budget`.
     Budget,
-    /// Two in a row have gained less than half a standard error of the validation figure, or one before a way that would
-    /// send more than all so far.
+    /// Two in a row have gained less than half a standard error of the validation figure, or one before a way that
+    /// would send more than all so far.
     Gain,
     /// There is none left.
     Ladder,
