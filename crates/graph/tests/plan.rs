@@ -112,7 +112,8 @@ fn owners_that_a_cut_tells_are_those_that_asking_finds_and_know_what_is_needed_w
 
 #[test]
 fn owners_that_cannot_be_are_refused() {
-    let changes: [(fn(&mut Owners), &str); 6] = [
+    type Change = (fn(&mut Owners), &'static str);
+    let changes: [Change; 6] = [
         (|owners| owners.parts[0] = 0, "expected another part"),
         (|owners| owners.parts[0] = 2, "expected another part"),
         (|owners| owners.rows.swap(0, 1), "expected ascending rows"),

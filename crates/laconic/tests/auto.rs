@@ -146,7 +146,7 @@ fn the_explanation_comes_to_all_bytes_and_its_changes_to_their_own_plans() {
     assert_eq!(goes, number(&plan["bytes"]));
     let purposes = ["start_up", "rows", "parameters", "evaluation"];
     let has = |purpose: &&str| list(explained, "goes").iter().any(|goes| goes["purpose"] == **purpose);
-    assert!(purposes.iter().all(|purpose| has(purpose)), "{explained}");
+    assert!(purposes.iter().all(has), "{explained}");
     let possible = list(explained, "changes").iter().filter(|change| !change["bytes"].is_null());
     let mut looked_at = 0;
     for change in possible {

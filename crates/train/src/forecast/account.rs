@@ -84,7 +84,7 @@ fn rounds(plan: &Plan) -> u64 {
 
 /// Whether any stage has parameters.
 fn learns(plan: &Plan) -> bool {
-    plan.stages.iter().any(|stage| stage.network.len() > 0)
+    plan.stages.iter().any(|stage| !stage.network.is_empty())
 }
 
 /// The account of a whole run as one of its workers knows it, which has the shapes of its own part alone: of others it

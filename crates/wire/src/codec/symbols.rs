@@ -156,7 +156,7 @@ fn by_ranges(symbols: &[u32], end: usize) -> Option<Vec<u8>> {
             words.push(*state as u16);
             *state >>= 16;
         }
-        *state = (*state / frequency << SCALE) + *state % frequency + start;
+        *state = ((*state / frequency) << SCALE) + *state % frequency + start;
     }
     let mut bytes = vec![RANGES];
     put_model(&frequencies, &mut bytes);
