@@ -67,7 +67,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
         let theirs = &links.links[peer].receive;
         let is_theirs = |source| neighbours.halo(source).is_some_and(|row| theirs.contains(&(row as u32)));
         let counts = Counts::of_answers(neighbours, heard, scale, |source| !is_theirs(source));
-        coded(&counts, rows, classes)
+        Ok(coded(&counts, rows, classes))
     })?;
     let mut of_halo = Shares { classes, shares: vec![0.0; links.halo_rows() * classes], masses: Vec::new() };
     of_halo.masses.resize(links.halo_rows(), EPSILON);

@@ -80,7 +80,7 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard) -> Result<Operand> {
     let answers = codes_of_own(telling);
     let came = telling.exchange(KIND.most, |_, rows| {
         let of_peer: Vec<u32> = rows.iter().map(|&row| answers[row as usize] as u32).collect();
-        encode_symbols(&of_peer, codes(classes))
+        Ok(encode_symbols(&of_peer, codes(classes)))
     })?;
     let said = |code: usize| {
         let class = code / ways;

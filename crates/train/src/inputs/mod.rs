@@ -6,6 +6,7 @@
 //! labels, no worker sends it unless `policy.allow` names it. One that makes its columns of the own part alone has no
 //! content.
 
+mod bits;
 pub mod classes;
 mod codewords;
 mod labels;
@@ -124,18 +125,18 @@ impl Telling<'_> {
     /// rank order: none longer than `most` says for the rows that come from it.
     ///
     /// # Errors
-    /// If a peer does not answer, or its message is longer.
+    /// If `of` finds one, a peer does not answer, or its message is longer.
     fn exchange(
         &mut self,
         most: fn(usize, Wide) -> usize,
-        mut of: impl FnMut(usize, &[u32]) -> Vec<u8>,
+        mut of: impl FnMut(usize, &[u32]) -> Result<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>> {
         let (rank, links) = (self.transport.rank(), &self.links.links);
         let outgoing = links.iter().enumerate().map(|(peer, link)| match peer == rank.index() {
-            true => Vec::new(),
+            true => Ok(Vec::new()),
             false => of(peer, &link.send),
         });
-        let outgoing: Vec<Vec<u8>> = outgoing.collect();
+        let outgoing: Vec<Vec<u8>> = outgoing.collect::<Result<_>>()?;
         self.sent = outgoing.iter().map(Vec::len).collect();
         let tag = self.known_tag()?;
         let came = collectives::all_to_all(self.transport, tag, outgoing)?;

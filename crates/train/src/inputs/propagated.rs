@@ -10,13 +10,14 @@
 
 use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::codec::{
-    Codec, CodecRegistry, Codewords, Half, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store,
-    decode_symbols, encode_symbols, most_symbol_bytes,
+    Codec, Codewords, Half, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store, decode_symbols, encode_symbols,
+    most_symbol_bytes,
 };
 use laconic_wire::{Content, MessageKey, Rank, Tag};
 
+use super::bits::Bits;
 use super::{Heard, InputKind, Telling, Wide};
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 pub(super) const ONCE: InputKind = InputKind {
     name: "propagated",
@@ -48,6 +49,9 @@ const TABLE: usize = 16;
 /// The first byte of a message of values, and of one of codewords.
 const AS_VALUES: u8 = 0;
 const AS_WORDS: u8 = 1;
+
+/// The largest number that is a bfloat16.
+const LARGEST: f32 = f32::from_bits(0x7f7f_0000);
 
 /// Columns that a codeword is of, where rows are dense.
 const PIECE: usize = 16;
@@ -140,21 +144,33 @@ impl Rows {
 
 /// Tells peers these rows of own nodes, hears theirs, and takes the mean over each own node's neighbours.
 fn tell(telling: &mut Telling<'_>, heard: &mut Heard, rows: &Rows) -> Result<Operand> {
-    let (links, neighbours) = (telling.links, telling.neighbours);
-    let key = key_of(telling.tag);
+    let key = key_of(telling.known_tag()?);
     let came = telling.exchange(most, |_, own| encode(rows, own, &key))?;
     let mut halo: Vec<Rows> = came.iter().map(|_| Rows::nothing(rows.columns)).collect();
     for peer in telling.transport.rank().others(came.len()) {
-        let count = links.links[peer.index()].receive.len();
+        let count = telling.links.links[peer.index()].receive.len();
         let heard = decode(&came[peer.index()], count, rows.columns, &key);
         let what = "expected features of nodes, found something else";
         halo[peer.index()] = heard.ok_or_else(|| telling.malformed(peer, what))?;
     }
-    let place_of = |at: usize| {
-        let peer = links.links.iter().position(|link| link.receive.contains(&(at as u32)));
-        peer.map(|peer| (peer, at - links.links[peer].receive.start as usize))
-    };
-    let places: Vec<Option<(usize, usize)>> = (0..links.halo_rows()).map(place_of).collect();
+    let means = means(telling, rows, &halo);
+    if means.values.iter().any(|value| !value.is_finite()) {
+        let what = "model.inputs: the mean of neighbours' features is larger than a number can be; data.features \
+                    scales them";
+        return Err(TrainError::config(what));
+    }
+    let operand = means.operand();
+    heard.propagated = means;
+    Ok(operand)
+}
+
+/// The mean over each own node's neighbours, own rows and what peers have told.
+fn means(telling: &Telling<'_>, rows: &Rows, halo: &[Rows]) -> Rows {
+    let (links, neighbours) = (telling.links, telling.neighbours);
+    let mut places = vec![(0, 0); links.halo_rows()];
+    for (peer, link) in links.links.iter().enumerate() {
+        link.receive.clone().enumerate().for_each(|(place, at)| places[at as usize] = (peer, place));
+    }
     let mut means = Rows { is_dense: rows.is_dense, ..Rows::nothing(rows.columns) };
     let (mut sums, mut touched) = (vec![0.0f32; rows.columns], Vec::new());
     for row in 0..neighbours.rows() {
@@ -164,13 +180,9 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard, rows: &Rows) -> Result<Ope
                 touched.push(column);
                 sums[column as usize] += value;
             };
-            match neighbours.halo(source) {
+            match neighbours.halo(source).map(|at| places[at]) {
                 None => rows.row(source as usize).for_each(&mut add),
-                Some(at) => {
-                    if let Some((peer, at)) = places[at] {
-                        halo[peer].row(at).for_each(&mut add);
-                    }
-                }
+                Some((peer, place)) => halo[peer].row(place).for_each(&mut add),
             }
         }
         touched.sort_unstable();
@@ -181,35 +193,29 @@ fn tell(telling: &mut Telling<'_>, heard: &mut Heard, rows: &Rows) -> Result<Ope
         }
         means.offsets.push(means.values.len());
     }
-    let operand = means.operand();
-    heard.propagated = means;
-    Ok(operand)
+    means
 }
 
 /// What names a message that codewords are of, which draw nothing.
-fn key_of(tag: Option<Tag>) -> MessageKey {
-    let tag = tag.unwrap_or(Tag::new(Content::Features, laconic_wire::FramePurpose::Training));
+fn key_of(tag: Tag) -> MessageKey {
     MessageKey { seed: 0, tag, from: Rank(0), to: Rank(0), drawn: 0 }
 }
 
-fn codewords(columns: usize) -> Option<Box<dyn Codec>> {
-    let pieces = Options::default().with("pieces", columns.div_ceil(PIECE).clamp(1, 256) as f64);
-    CodecRegistry::default().build(Codewords::KIND.name, &pieces).ok()
+fn codewords(columns: usize) -> Codewords {
+    Codewords::in_pieces(columns.div_ceil(PIECE))
 }
 
-/// What a peer is told of these rows, which are dense; nothing where a value is no number, which data are checked for.
-fn in_words(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
+/// What a peer is told of these rows, which are dense.
+fn in_words(rows: &Rows, own: &[u32], key: &MessageKey) -> Result<Vec<u8>> {
     let mut data = vec![0.0f32; own.len() * rows.columns];
     for (into, &row) in data.chunks_exact_mut(rows.columns.max(1)).zip(own) {
         rows.row(row as usize).for_each(|(column, value)| into[column as usize] = value);
     }
     let mut bytes = vec![AS_WORDS];
-    if let Some(mut codec) = codewords(rows.columns) {
-        let rows = RowsRef { data: &data, columns: rows.columns, rows: RowSet::Range(0..own.len()) };
-        let message = Message { key, level: &Level::WHOLE, memory: &mut Memory::default() };
-        let _ = codec.encode(message, rows, &mut bytes);
-    }
-    bytes
+    let rows = RowsRef { data: &data, columns: rows.columns, rows: RowSet::Range(0..own.len()) };
+    let message = Message { key, level: &Level::WHOLE, memory: &mut Memory::default() };
+    codewords(rows.columns).encode(message, rows, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// The rows of such a message.
@@ -218,15 +224,19 @@ fn of_words(bytes: &[u8], count: usize, columns: usize, key: &MessageKey) -> Opt
     let mut data = vec![0.0f32; count * columns];
     let message = Message { key, level: &Level::WHOLE, memory: &mut Memory::default() };
     let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..count) };
-    codewords(columns)?.decode(message, bytes, into, Store::Set).ok()?;
+    codewords(columns).decode(message, bytes, into, Store::Set).ok()?;
     data.iter().all(|value| value.is_finite()).then(|| data.chunks_exact(columns).for_each(|row| rows.push(row)))?;
     Some(rows)
 }
 
 /// What a peer is told of these rows.
-fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
+fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Result<Vec<u8>> {
     if own.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
+    }
+    let table = table(own.iter().flat_map(|&row| rows.row(row as usize)).map(|(_, value)| value));
+    if table.is_none() && rows.is_dense {
+        return in_words(rows, own, key);
     }
     // Column by column, since some words are in many rows and most in few.
     let entry = |(place, &row): (usize, &u32)| {
@@ -246,31 +256,35 @@ fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Vec<u8> {
     let mut below = Bits::default();
     distances.iter().for_each(|distance| below.push(distance - (1 << distance.ilog2()), distance.ilog2()));
     bytes.extend(below.bytes());
-    match table(&entries) {
-        Some(values) => bytes.extend(values),
-        None if rows.is_dense => return in_words(rows, own, key),
+    match table {
+        Some(table) => bytes.extend(in_table(&table, &entries)),
         None => bytes.extend(between_ends(&entries, own.len())),
     }
-    bytes
+    Ok(bytes)
 }
 
-/// The values as a table and places in it; `None` where there are too many.
-fn table(entries: &[(u64, f32)]) -> Option<Vec<u8>> {
+/// The different values, as they stand in memory; `None` where there are too many.
+fn table(values: impl Iterator<Item = f32>) -> Option<Vec<u32>> {
     let mut table: Vec<u32> = Vec::new();
-    for (_, value) in entries {
+    for value in values {
         if !table.contains(&value.to_bits()) {
+            if table.len() == TABLE {
+                return None;
+            }
             table.push(value.to_bits());
         }
-        if table.len() > TABLE {
-            return None;
-        }
     }
+    Some(table)
+}
+
+/// The values as a table and places in it.
+fn in_table(table: &[u32], entries: &[(u64, f32)]) -> Vec<u8> {
     let mut bytes = vec![table.len() as u8];
     bytes.extend(table.iter().flat_map(|value| value.to_le_bytes()));
     let of_value = |(_, value): &(u64, f32)| table.iter().position(|known| *known == value.to_bits());
     let codes: Vec<u32> = entries.iter().filter_map(of_value).map(|code| code as u32).collect();
     bytes.extend(encode_symbols(&codes, TABLE));
-    Some(bytes)
+    bytes
 }
 
 /// The values of so many rows in 4 bits between the ends of each row.
@@ -284,18 +298,23 @@ fn between_ends(entries: &[(u64, f32)], count: usize) -> Vec<u8> {
     }
     for [low, high] in &mut ends {
         for end in [low, high] {
-            let written = Half::rounded(*end).to_le_bytes();
+            let written = Half::rounded(end.clamp(-LARGEST, LARGEST)).to_le_bytes();
             bytes.extend(written);
             *end = Half::widened(written);
         }
     }
     let code = |&(at, value): &(u64, f32)| {
-        let [low, high] = ends[place(at)];
-        let step = (high - low) / (TABLE - 1) as f32;
-        if step > 0.0 { (((value - low) / step).round() as u32).min(TABLE as u32 - 1) } else { 0 }
+        let ends = ends[place(at)];
+        let (above, step) = (f64::from(value) - f64::from(ends[0]), step_of(ends));
+        if step > 0.0 { ((above / step).round() as u32).min(TABLE as u32 - 1) } else { 0 }
     };
     bytes.extend(encode_symbols(&entries.iter().map(code).collect::<Vec<_>>(), TABLE));
     bytes
+}
+
+/// How far values of 4 bits between such ends are from each other, which may be more than an f32 holds.
+fn step_of([low, high]: [f32; 2]) -> f64 {
+    (f64::from(high) - f64::from(low)) / (TABLE - 1) as f64
 }
 
 /// The rows of a message; `None` where they are none of so many rows and columns.
@@ -364,55 +383,11 @@ fn decode_values(bytes: &[u8], places: &[u64], count: usize) -> Option<Vec<f32>>
         ends.as_chunks().0.iter().map(|&[a, b, c, d]| [Half::widened([a, b]), Half::widened([c, d])]).collect();
     let codes = decode_symbols(codes, places.len(), TABLE).ok()?;
     let value = |(&at, code): (&u64, u32)| {
-        let [low, high] = ends[(at % count as u64) as usize];
-        let value = low + code as f32 * ((high - low) / (TABLE - 1) as f32);
+        let ends = ends[(at % count as u64) as usize];
+        let value = (f64::from(ends[0]) + f64::from(code) * step_of(ends)) as f32;
         value.is_finite().then_some(value)
     };
     places.iter().zip(codes).map(value).collect()
-}
-
-/// Bits one behind the other, the first in the lowest of the first byte.
-#[derive(Default)]
-struct Bits<'a> {
-    from: &'a [u8],
-    into: Vec<u8>,
-    held: u128,
-    count: u32,
-}
-
-impl<'a> Bits<'a> {
-    fn of(from: &'a [u8]) -> Bits<'a> {
-        Bits { from, ..Bits::default() }
-    }
-
-    fn push(&mut self, value: u64, bits: u32) {
-        self.held |= u128::from(value) << self.count;
-        self.count += bits;
-        while self.count >= 8 {
-            self.into.push(self.held as u8);
-            self.held >>= 8;
-            self.count -= 8;
-        }
-    }
-
-    fn bytes(mut self) -> Vec<u8> {
-        if self.count > 0 {
-            self.into.push(self.held as u8);
-        }
-        self.into
-    }
-
-    fn take(&mut self, bits: u32) -> Option<u64> {
-        while self.count < bits {
-            let (&byte, rest) = self.from.split_first()?;
-            self.held |= u128::from(byte) << self.count;
-            (self.from, self.count) = (rest, self.count + 8);
-        }
-        let value = (self.held & ((1u128 << bits) - 1)) as u64;
-        self.held >>= bits;
-        self.count -= bits;
-        Some(value)
-    }
 }
 
 #[cfg(test)]
@@ -427,15 +402,19 @@ mod tests {
         found
     }
 
+    fn key() -> MessageKey {
+        key_of(Tag::new(Content::Features, laconic_wire::FramePurpose::Training))
+    }
+
     fn wide(features: usize) -> Wide {
         Wide { classes: 0, features }
     }
 
     fn there_and_back(rows: &[Vec<f32>], columns: usize) -> (Vec<Vec<f32>>, usize) {
         let own: Vec<u32> = (0..rows.len() as u32).collect();
-        let bytes = encode(&rows_of(rows, columns), &own, &key_of(None));
+        let bytes = encode(&rows_of(rows, columns), &own, &key()).expect("finite values");
         assert!(bytes.len() <= most(rows.len(), wide(columns)), "{} bytes for {rows:?}", bytes.len());
-        let came = decode(&bytes, rows.len(), columns, &key_of(None)).expect("its own message");
+        let came = decode(&bytes, rows.len(), columns, &key()).expect("its own message");
         let row = |row| {
             let mut values = vec![0.0; columns];
             came.row(row).for_each(|(column, value)| values[column as usize] = value);
@@ -470,7 +449,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_rows_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200), count in 0usize..9) {
-            if let Some(rows) = decode(&bytes, count, 5, &key_of(None)) {
+            if let Some(rows) = decode(&bytes, count, 5, &key()) {
                 prop_assert!(rows.len() == count && rows.indices.iter().all(|&column| column < 5));
                 prop_assert!(rows.values.iter().all(|value| value.is_finite()));
             }
@@ -486,5 +465,16 @@ mod tests {
         let (found, bytes) = there_and_back(&rows, 1000);
         assert_eq!(found, rows);
         assert!(bytes < words * 21 / 20, "{bytes} bytes for {words} words");
+    }
+
+    #[test]
+    fn rows_from_one_end_of_numbers_to_the_other_come_back_as_numbers() {
+        let row =
+            |row: usize| (0..20).map(|at| (at as f32 - 9.5) / 10.0 * f32::MAX * (1.05 - row as f32 / 9.0)).collect();
+        let rows: Vec<Vec<f32>> = (0..4).map(row).collect();
+        let (found, _) = there_and_back(&rows, 20);
+        for (value, found) in rows.iter().flatten().zip(found.iter().flatten()) {
+            assert!(found.is_finite() && (f64::from(*value) - f64::from(*found)).abs() < f64::from(f32::MAX) * 0.15);
+        }
     }
 }

@@ -46,6 +46,12 @@ impl Codewords {
         ..CodecKind::PLAIN
     };
 
+    /// Of rows in so many pieces, at least 1 and at most 256.
+    #[must_use]
+    pub fn in_pieces(pieces: usize) -> Codewords {
+        Codewords { pieces: pieces.clamp(*PIECES.start(), *PIECES.end()) }
+    }
+
     /// Where the pieces of a row begin, and where the last ends.
     fn cuts(&self, columns: usize) -> Vec<usize> {
         let pieces = self.pieces.min(columns);
