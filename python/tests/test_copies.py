@@ -23,6 +23,9 @@ CASES = {
     "float16, C": ("np.ones((R, C), dtype=np.float16)", 1),
     "float16, Fortran": ("np.ones((R, C), dtype=np.float16, order='F')", 1),
     "float64, Fortran": ("np.ones((R, C), order='F')", 1),
+    "float64, some columns": ("np.ones((R, 2 * C))[:, :C]", 1),
+    "float64, every second row, backwards": ("np.ones((2 * R, C))[::-2]", 1),
+    "int64, every second column": ("np.ones((R, 2 * C), dtype=np.int64)[:, ::2]", 1),
     "int64, C": ("np.ones((R, C), dtype=np.int64)", 1),
     "bool, C": ("np.ones((R, C), dtype=bool)", 1),
     "DLPack, float32": ("Lent(np.ones((R, C), dtype=np.float32))", 0),
@@ -100,7 +103,8 @@ def test_features_are_copied_as_often_as_the_document_says(case: str, growth: di
 @pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i8", "u1", "?", ">f4", ">f8"])
 def test_whatever_their_type_and_order_features_are_the_same_numbers(kind: str, order: str) -> None:
     numbers = np.arange(20).reshape(5, 4) % 2
-    for x in (numbers.astype(kind, order=order), np.repeat(numbers, 2, axis=1).astype(kind, order=order)[:, ::2]):
+    for x in (numbers.astype(kind, order=order), np.repeat(numbers, 2, axis=1).astype(kind, order=order)[:, ::2],
+              np.flip(numbers).astype(kind, order=order)[::-1, ::-1]):
         found = lc.Graph.from_numpy([[0, 1], [1, 0]], x).arrays()["features"]
         assert found.tobytes() == numbers.astype("f4").tobytes()
 

@@ -51,7 +51,7 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// A graph of arrays by the names of the interchange format, contiguous ones; `edge_index` has to be among them.
+    /// A graph of arrays by the names of the interchange format; `edge_index` has to be among them.
     #[staticmethod]
     #[pyo3(signature = (name, arrays, *, typed = false, symmetrise = false, keep_self_loops = false))]
     fn from_arrays(

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use laconic_array::Lend;
 use laconic_graph::npy::{Header, Kind};
-use laconic_graph::read::arrays::LentArray;
+use laconic_graph::read::arrays::{LentArray, Steps};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -32,19 +31,17 @@ impl Lend<u8> for Held {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: NumPy's contiguous array has so many bytes from there on, and lives as long as this does.
+        // SAFETY: from the first byte of the array's items in memory to the last there are so many, which live as
+        // long as this does.
         unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
     }
 }
 
-/// An array whose items stand one behind the other.
+/// An array where it lies, also one whose items do not stand one behind the other.
 ///
 /// # Errors
-/// If they do not.
-pub fn lent(name: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray> {
-    if !array.is_contiguous() {
-        return Err(PyValueError::new_err(format!("array {name:?}: expected items one behind the other")));
-    }
+/// If NumPy does not say what its items are.
+pub fn lent(array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray> {
     let kind = match array.dtype().kind() {
         b'b' => Kind::Bool,
         b'i' => Kind::Int,
@@ -61,15 +58,23 @@ pub fn lent(name: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<LentArray
         kind,
         item_bytes,
         big_endian: array.dtype().byteorder() == b'>',
-        fortran: !array.is_c_contiguous(),
+        fortran: array.is_fortran_contiguous() && !array.is_c_contiguous(),
         shape: shape.iter().map(|&size| size as u64).collect(),
         descr: array.dtype().str()?.to_string(),
     };
     // SAFETY: the pointer is that of a live array of NumPy.
-    let bytes =
-        unsafe { (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).data.cast::<u8>().cast_const() };
-    let held = Held { _array: array.clone().unbind(), bytes, len: array.len() * item_bytes };
-    Ok(LentArray { header, bytes: Arc::new(held) })
+    let first = unsafe { (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).data.cast::<u8>() };
+    let (mut before, mut len, mut steps) = (0, array.len() * item_bytes, None);
+    if !array.is_contiguous() {
+        // How far items go from the first, before it and behind it.
+        let ends = shape.iter().zip(array.strides()).map(|(&size, &step)| step * size.saturating_sub(1) as isize);
+        let [least, most] = ends.fold([0, 0], |[least, most], end| [least + end.min(0), most + end.max(0)]);
+        (before, len) = (least.unsigned_abs(), most.abs_diff(least) + item_bytes);
+        steps = Some(Steps { start: before, sizes: array.strides().to_vec() });
+    }
+    let bytes = first.cast_const().wrapping_sub(before);
+    let held = Held { _array: array.clone().unbind(), bytes, len };
+    Ok(LentArray { header, bytes: Arc::new(held), steps })
 }
 
 /// How a tensor of DLPack begins.

@@ -54,7 +54,7 @@ _SPLITS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "de
 
 
 def arguments(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Contiguous arrays by the names of the interchange format.
+    """Arrays by the names of the interchange format.
 
     Args:
         given: arrays, or what becomes one, by these names; None is not there.
@@ -201,7 +201,7 @@ def features(name: str, value: Any) -> dict[str, np.ndarray]:
 
     C-contiguous float32 and bfloat16 stay where they are. Other bfloat16 is copied once, as it is. Of what else is not
     C-contiguous numbers that float32 holds are copied once, as rows of float32; others are copied by the
-    extension, which looks at what rounding would lose.
+    extension from where they are, which looks at what rounding would lose.
     """
     import numpy as np
 
@@ -225,7 +225,7 @@ def features(name: str, value: Any) -> dict[str, np.ndarray]:
     is_narrow = values.dtype.itemsize <= 2 or values.dtype == np.float32
     if values.dtype.kind in "biuf" and is_narrow and not values.flags.c_contiguous:
         values = values.astype(np.float32, order="C")
-    return {name: contiguous(values)}
+    return {name: values}
 
 
 def ids(value: Any) -> dict[str, np.ndarray]:

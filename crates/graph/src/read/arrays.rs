@@ -2,6 +2,8 @@
 
 pub use super::decoded::Array;
 use super::decoded::{decode, decode_each};
+use super::lent::LentItems;
+pub use super::lent::{LentArray, LentArrays, Steps};
 use crate::error::{GraphError, Result};
 use crate::limits::{Limits, not_opened, open_file};
 use crate::memory::afford;
@@ -9,7 +11,6 @@ use crate::npy::{Header, Kind};
 pub use crate::read::element::Element;
 use bytemuck::AnyBitPattern;
 use laconic_array::Lend;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -17,18 +18,6 @@ use std::sync::Arc;
 
 /// Deflate cannot pack better than 1032 to 1, so a member that promises more than this lies.
 const UNPACKING_RATIO_MAX: u64 = 1040;
-
-/// An array that another program keeps, such as one of NumPy.
-#[derive(Clone)]
-pub struct LentArray {
-    /// What its items are, and its shape.
-    pub header: Header,
-    /// Its items one behind the other, in the order that the header says.
-    pub bytes: Arc<dyn Lend<u8>>,
-}
-
-/// Arrays by name.
-pub type LentArrays = BTreeMap<String, LentArray>;
 
 /// An open `.npz` file, a zip archive of `.npy` members; or arrays by name that another program lends.
 pub struct Npz {
@@ -46,14 +35,14 @@ enum Source {
 /// An array behind its header.
 pub(super) enum Member<'a> {
     Packed(zip::read::ZipFile<'a, BufReader<File>>),
-    Lent(&'a [u8]),
+    Lent(LentItems<'a>),
 }
 
 impl Read for Member<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Member::Packed(file) => file.read(into),
-            Member::Lent(bytes) => bytes.read(into),
+            Member::Lent(items) => items.read(into),
         }
     }
 }
@@ -94,10 +83,10 @@ impl Npz {
     /// If an array has not as many bytes as its header says.
     pub(super) fn of(name: &str, arrays: LentArrays, limits: &Limits) -> Result<Npz> {
         let path = PathBuf::from(name);
-        for (name, LentArray { header, bytes }) in &arrays {
-            let (found, items) = (bytes.values().len(), header.values().unwrap_or(u64::MAX));
-            if items.checked_mul(header.item_bytes as u64) != Some(found as u64) {
-                let what = format!("its shape {:?} does not fit its {found} bytes", header.shape);
+        for (name, array) in &arrays {
+            if !array.is_whole() {
+                let (shape, found) = (&array.header.shape, array.bytes.values().len());
+                let what = format!("its shape {shape:?} does not fit its {found} bytes");
                 return Err(GraphError::format(&path, format!("array '{name}'"), what));
             }
         }
@@ -108,7 +97,7 @@ impl Npz {
     pub(super) fn bytes(&self) -> u64 {
         match &self.source {
             Source::Archive(_) => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
-            Source::Lent(arrays) => arrays.values().map(|array| array.bytes.values().len() as u64).sum(),
+            Source::Lent(arrays) => arrays.values().map(|array| array.items().len()).sum(),
         }
     }
 
@@ -121,8 +110,10 @@ impl Npz {
     /// has them.
     pub(super) fn lent(&self, name: &str) -> Option<laconic_array::Array<f32>> {
         let Source::Lent(arrays) = &self.source else { return None };
-        let LentArray { header, bytes } = arrays.get(name)?;
-        let in_order = !(header.fortran && header.shape.len() > 1) && header.big_endian == cfg!(target_endian = "big");
+        let LentArray { header, bytes, steps } = arrays.get(name)?;
+        let in_order = steps.is_none()
+            && !(header.fortran && header.shape.len() > 1)
+            && header.big_endian == cfg!(target_endian = "big");
         match (header.kind, header.item_bytes) {
             _ if !in_order => None,
             (Kind::Float, 4) => numbers(bytes).map(laconic_array::Array::lent),
@@ -275,7 +266,7 @@ impl Npz {
         let (header, member) = self.member(name)?;
         let bound = match &member {
             Member::Packed(file) => file.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(unpacked_max),
-            Member::Lent(bytes) => bytes.len() as u64,
+            Member::Lent(items) => items.len(),
         };
         let bytes = check_size(&path, name, &header, expected)?;
         if bytes > bound {
@@ -302,7 +293,7 @@ impl Npz {
                 Ok((header, Member::Packed(file)))
             }
             Source::Lent(arrays) => match arrays.get(name) {
-                Some(array) => Ok((array.header.clone(), Member::Lent(array.bytes.values()))),
+                Some(array) => Ok((array.header.clone(), Member::Lent(array.items()))),
                 None => Err(GraphError::format(path, place, "expected among the arrays")),
             },
         }

@@ -58,6 +58,7 @@ mod id_index;
 mod index_column;
 mod label_columns;
 mod labels;
+mod lent;
 mod made_table;
 mod matrix_table;
 mod mixed_table;

@@ -9,7 +9,7 @@ use laconic_graph::info::{Info, check, unusable};
 use laconic_graph::npy::{Header, Kind};
 use laconic_graph::part::{Part, cut};
 use laconic_graph::prepare::row_normalise;
-use laconic_graph::read::arrays::{LentArray, LentArrays};
+use laconic_graph::read::arrays::{LentArray, LentArrays, Steps};
 use laconic_graph::read::interchange::read_lent;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 use laconic_graph::write::write_interchange;
@@ -29,7 +29,7 @@ fn lent(mut file: &[u8]) -> LentArray {
     let header = Header::read(&mut file).expect("a header");
     let mut words = vec![0u64; file.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..file.len()].copy_from_slice(file);
-    LentArray { header, bytes: Arc::new(Kept(words, file.len())) }
+    LentArray { header, bytes: Arc::new(Kept(words, file.len())), steps: None }
 }
 
 fn arrays(fixture: &Fixture) -> LentArrays {
@@ -90,7 +90,7 @@ fn bfloat(rows: usize, columns: usize, values: &[f32]) -> LentArray {
     let header = Header { kind, item_bytes, big_endian: false, fortran: false, shape, descr };
     let mut words = vec![0u64; halves.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..halves.len()].copy_from_slice(&halves);
-    LentArray { header, bytes: Arc::new(Kept(words, halves.len())) }
+    LentArray { header, bytes: Arc::new(Kept(words, halves.len())), steps: None }
 }
 
 /// Whatever reads features finds in bfloat16 the numbers of 32 bits that it is the upper half of.
@@ -139,6 +139,36 @@ fn bfloat16_that_is_changed_or_turned_round_is_copied_as_numbers_of_32_bits() {
     let (turned, _) = read_lent("path", arrays, &ReadOptions::default()).expect("a graph");
     let Features::Dense { values, .. } = &turned.features else { panic!("dense features") };
     assert_eq!((values.lender().is_none(), &values[..3]), (true, &[1.0, 300.0, -0.0][..]));
+}
+
+#[test]
+fn items_of_a_slice_are_read_from_where_they_are() {
+    // Rows and columns of a matrix of 6 × 4, forwards and backwards, and one row again and again.
+    let numbers: Vec<f64> = (0..24).map(f64::from).collect();
+    for (start, steps, expected) in [
+        (1, [8, 1], [1.0, 2.0, 9.0, 10.0, 17.0, 18.0]),
+        (23, [-8, -2], [23.0, 21.0, 15.0, 13.0, 7.0, 5.0]),
+        (2, [1, 4], [2.0, 6.0, 3.0, 7.0, 4.0, 8.0]),
+        (5, [0, 1], [5.0, 6.0, 5.0, 6.0, 5.0, 6.0]),
+    ] {
+        let mut arrays = path_with(npy("<f8", &[6, 4], numbers.iter().map(|value| value.to_le_bytes())));
+        let of = arrays.get_mut("x").expect("features");
+        of.header.shape = vec![3, 2];
+        of.steps = Some(Steps { start: 8 * start, sizes: steps.map(|step| 8 * step).to_vec() });
+        let (dataset, _) = read_lent("path", arrays, &ReadOptions::default()).expect("a graph");
+        let Features::Dense { columns: 2, values } = &dataset.features else { panic!("{:?}", dataset.features) };
+        assert_eq!(values[..], expected);
+    }
+}
+
+#[test]
+fn a_slice_that_leaves_its_bytes_is_an_error() {
+    for (start, sizes) in [(0, vec![8, 12]), (8, vec![-8, 4]), (0, vec![4]), (usize::MAX, vec![isize::MAX; 2])] {
+        let mut arrays = path_with(fixtures::float32(&[3, 2], &[0.0; 6]));
+        arrays.get_mut("x").expect("features").steps = Some(Steps { start, sizes });
+        let found = read_lent("my_graph", arrays, &ReadOptions::default()).expect_err("refused").to_string();
+        assert!(found.contains("array 'x'") && found.contains("24 bytes"), "{found}");
+    }
 }
 
 #[test]
