@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use laconic_train::config::{DataConfig, TransportKind};
+use laconic_train::plan::Resumed;
 use laconic_train::run::source::prepared_of;
 use laconic_train::{Config, Data, Members, Observer, Options, RoundReport, TrainError};
 use pyo3::exceptions::PyRuntimeError;
@@ -20,9 +21,6 @@ use crate::threads::may_compute;
 
 /// How often signals are looked for while a run goes on.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// The key that says where rates and ramps end.
-const HORIZON: &str = "train.horizon";
 
 /// Tells Python of a run: `watch(kind, text)`.
 struct Told {
@@ -124,18 +122,8 @@ pub fn resume(
     watch: Py<PyAny>,
 ) -> PyResult<bool> {
     may_compute()?;
-    let file = folder.join("config.toml");
-    let ((members, mut config), (_, before)) = (configured(Some(&file), &settings)?, configured(Some(&file), &[])?);
-    let key = |setting: &String| setting.split('=').next().unwrap_or_default().to_owned();
-    let mut changes: Vec<String> = settings.iter().map(key).collect();
-    // Rates and ramps run towards the end that they had, unless somebody wants them otherwise.
-    if !["train.lr_schedule", HORIZON].iter().any(|asked| changes.iter().any(|key| key == asked)) {
-        let asked = config.train.horizon.clone();
-        config = members.keeping_horizon(config, &before).map_err(error::of)?;
-        changes.extend((config.train.horizon != asked).then(|| HORIZON.to_owned()));
-    }
-    // What was rehearsed is over.
-    config.transport.fault = None;
+    let members = codec::members().map_err(error::of)?;
+    let Resumed { config, changes, .. } = members.resumed(&folder, &settings).map_err(error::of)?;
     run(py, graph, config, watch, Options { out: Some(folder), resume: true, changes, members, ..Options::default() })
 }
 
@@ -199,7 +187,7 @@ fn as_worker(_config: &Config, _options: Options) -> Result<bool, TrainError> {
 fn in_memory(asked: &DataConfig, graph: &Graph) -> DataConfig {
     DataConfig {
         typed: graph.is_typed(),
-        keep_self_loops: graph.source.is_none(),
+        keep_self_loops: graph.keeps_self_loops(),
         path: graph.source.clone().unwrap_or_default(),
         split: asked.split.clone(),
         split_index: asked.split_index,

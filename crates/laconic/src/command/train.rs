@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use laconic_train::config::TransportKind;
+use laconic_train::plan::Resumed;
 use laconic_train::run::Data;
 use laconic_train::run::launcher::{Launcher, Started};
 use laconic_train::run::source::is_part_folder;
@@ -112,9 +113,6 @@ pub struct Resume {
     force: bool,
 }
 
-/// The key of the end that rates and ramps run towards.
-const HORIZON: &str = "train.horizon";
-
 /// Trains as the file says and writes the run's folder.
 pub fn train(arguments: Train, output: &Output) -> Result<u8> {
     let mut config = arguments.run.load(output)?;
@@ -123,7 +121,7 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
     }
     config.out.dir = named(&config.out.dir).map_err(|source| TrainError::io(&config.out.dir, source))?;
     refuse_several_processes(&config)?;
-    match config.messages.auto {
+    match config.is_several() {
         true => auto::run(&config, arguments.force, output),
         false => start(&config, None, (arguments.force, output)),
     }
@@ -132,38 +130,16 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
 /// Goes on from the last checkpoint.
 pub fn resume(mut arguments: Resume, output: &Output) -> Result<u8> {
     arguments.set.extend(arguments.workers.map(|workers| format!("partition.parts={workers}")));
-    let load = |set: &[String]| {
-        let config = Config::load(&arguments.dir.join("config.toml"), set);
-        config.with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))
-    };
-    let (before, mut config) = (load(&[])?, load(&arguments.set)?);
-    if config.out.dir != before.out.dir {
-        let what = "out.dir: a resumed run goes on in its folder; copy the folder to go on elsewhere";
-        return Err(TrainError::config(what).into());
-    }
-    // The folder may have been moved since.
-    config.out.dir = arguments.dir.clone();
-    // What was rehearsed is over.
-    if config.transport.fault == before.transport.fault {
-        config.transport.fault = None;
-    }
-    if config.transport.faults == before.transport.faults {
-        config.transport.faults.clear();
-    }
+    let resumed = Members::default().resumed(&arguments.dir, &arguments.set);
+    let resumed = resumed.with_context(|| format!("{} cannot go on", arguments.dir.display()))?;
+    let Resumed { config, changes, kept_horizon } = resumed;
     refuse_no_rounds(&config)?;
     refuse_several_processes(&config)?;
-    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
-    let mut changes: Vec<String> = arguments.set.iter().map(key).collect();
-    // Rates and ramps that are spread anew would jump; who names their keys wants them so.
-    if !["train.lr_schedule", HORIZON].iter().any(|asked| changes.iter().any(|key| key == asked)) {
-        let kept = Members::default().keeping_horizon(config.clone(), &before)?;
-        if kept.train.horizon != config.train.horizon {
-            changes.push(HORIZON.to_owned());
-            let ends: Vec<String> = kept.train.horizon.iter().map(ToString::to_string).collect();
-            let what = "train.lr_schedule and ramps of messages run towards the end that they had, and stay there";
-            output.say(format!("{what}: {HORIZON}={ends:?}; with --set {HORIZON}=[] they run to the new end, anew"));
-            config = kept;
-        }
+    if let Some(ends) = kept_horizon {
+        let ends: Vec<String> = ends.iter().map(ToString::to_string).collect();
+        let what = "train.lr_schedule and ramps of messages run towards the end that they had, and stay there";
+        output
+            .say(format!("{what}: train.horizon={ends:?}; with --set train.horizon=[] they run to the new end, anew"));
     }
     start(&config, Some(changes), (arguments.force, output))
 }

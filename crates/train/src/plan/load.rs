@@ -71,7 +71,7 @@ impl Members {
     ///
     /// # Errors
     /// If the messages name a codec that there is not.
-    pub fn keeping_horizon(&self, config: Config, before: &Config) -> Result<Config> {
+    pub(super) fn keeping_horizon(&self, config: Config, before: &Config) -> Result<Config> {
         let rate = RateSchedule { kind: self.rate(&config)?, spec: RateSpec { step: 1, factor: 1.0 } };
         let messages = Messages::of(&config.messages, &self.codecs, &[])?;
         let runs_towards = rate.follows_the_share() || messages.follow(Clock::Epoch) || messages.are_adaptive();

@@ -16,6 +16,7 @@ mod narrow;
 mod notes;
 mod own;
 mod precision;
+mod resumed;
 mod targets;
 pub(crate) mod trainers;
 mod unread;
@@ -49,6 +50,7 @@ pub use kinds::{
 pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
 pub use narrow::Reader;
+pub use resumed::Resumed;
 pub(crate) use targets::has_labels_to_learn;
 pub use trainers::TrainersPlan;
 pub use within::Within;
@@ -125,11 +127,11 @@ fn rate_spec(config: &Config) -> RateSpec {
 
 /// Refuses what stands for several runs where one is meant.
 fn refuse_auto(config: &Config) -> Result<()> {
-    if !config.messages.auto {
+    if !config.is_several() {
         return Ok(());
     }
     let what = "it stands for several runs, which `laconic train` tries and `laconic plan` predicts";
-    Err(TrainError::config(format!("messages = \"auto\": {what}; nothing else reads it")))
+    Err(TrainError::config(format!("{}: {what}; nothing else reads it", config.several_by())))
 }
 
 /// Sets what stages cannot know of themselves: how long rates run, and whether inputs that are masked anew may be kept.
