@@ -452,7 +452,7 @@ class Graph:
 
     def _reading(self) -> dict[str, Any]:
         """How its file is read: what was written here has the edges that are to be there, and no others."""
-        keys = {"data.typed": self._graph.is_typed, "data.keep_self_loops": self._graph.source is None}
+        keys = {"data.typed": self._graph.is_typed, "data.keep_self_loops": self._graph.keeps_self_loops}
         return {key: True for key, value in keys.items() if value}
 
     def to_pyg(self) -> Any:

@@ -105,6 +105,14 @@ def test_self_loops_come_back_where_they_are_asked_for(tmp_path: Path) -> None:
     assert counts == [2, 3] and graph.info()["edges"] == 3
 
 
+def test_a_run_says_of_self_loops_that_they_are_kept_only_where_there_are_some(tmp_path: Path) -> None:
+    for ends, keeps in (([[0, 1], [1, 0]], False), ([[0, 1, 1], [1, 1, 0]], True)):
+        x, y = np.eye(2, dtype=np.float32), np.arange(2)
+        graph = lc.Graph.from_numpy(ends, x, y, train_mask=y >= 0, test_mask=y >= 0, keep_self_loops=True)
+        run = lc.train(graph, epochs=1, out=tmp_path / str(keeps))
+        assert ("keep_self_loops = true" in (run.folder / "config.toml").read_text()) == keeps
+
+
 def test_errors_name_the_file_and_not_a_key_that_is_called_alike(tmp_path: Path) -> None:
     for name in ("train.csv", "my data/edges.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -58,6 +58,12 @@ impl Graph {
         self.rows()
     }
 
+    /// Whether some edge leads from a node to itself. Looks no further than the first, on all threads of the pool.
+    pub fn has_self_loops(&self) -> bool {
+        let is_own = |node: usize| self.in_neighbours(node).binary_search(&(node as u32)).is_ok();
+        (0..self.nodes()).into_par_iter().any(is_own)
+    }
+
     /// Whether some edge has no other that leads back. Looks no further than the first, on all threads of the pool.
     pub fn has_one_way_edges(&self) -> bool {
         let leads_back = |node: usize, source: u32| {

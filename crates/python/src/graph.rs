@@ -63,7 +63,7 @@ impl Graph {
         keep_self_loops: bool,
     ) -> PyResult<Graph> {
         may_compute()?;
-        let arrays = arrays.iter().map(|(name, array)| Ok((name.clone(), lent(name, array)?)));
+        let arrays = arrays.iter().map(|(name, array)| Ok((name.clone(), lent(array)?)));
         let arrays = arrays.collect::<PyResult<BTreeMap<_, _>>>()?;
         let options = ReadOptions { typed, symmetrise, keep_self_loops, ..ReadOptions::default() };
         let (dataset, roles) = py.detach(|| read_lent(name, arrays, &options)).map_err(of_graph)?;
@@ -127,6 +127,12 @@ impl Graph {
     #[getter]
     pub fn is_typed(&self) -> bool {
         self.dataset.graph.data.relations.is_some() || !self.dataset.about.node_types.is_empty()
+    }
+
+    /// Whether edges from a node to itself are to be kept where the graph is read from what it is saved as.
+    #[getter]
+    pub fn keeps_self_loops(&self) -> bool {
+        self.source.is_none() && self.dataset.graph.has_self_loops()
     }
 
     /// What each class is called, in their order.
