@@ -4,7 +4,9 @@
 //! [`CodecRegistry::with`].
 
 mod codewords;
+mod entropy;
 mod exact;
+mod grouped;
 mod half;
 mod kind;
 mod low_rank;
@@ -17,11 +19,14 @@ mod quantised;
 mod rows;
 mod skipping;
 mod symbols;
+mod top;
 mod values;
 mod words;
 
 pub use codewords::Codewords;
+pub use entropy::Entropy;
 pub use exact::Exact;
+pub use grouped::Grouped;
 pub use half::Half;
 pub use kind::{CodecId, CodecKind, CodecRegistry, Reads};
 pub use low_rank::LowRank;
@@ -33,6 +38,7 @@ pub use quantised::Quantised;
 pub use rows::{RowSet, RowsMut, RowsRef, Store};
 pub use skipping::Skipping;
 pub use symbols::{decode_symbols, encode_symbols, most_symbol_bytes};
+pub use top::Top;
 pub use words::words_of;
 
 use crate::{Frame, NO_CODEC, Result, WireError};

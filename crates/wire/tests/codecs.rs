@@ -2,8 +2,8 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{
-    self, Bits, CodecRegistry, Exact, Half, Level, Memory, Message, Options, Quantised, RowSet, RowsMut, RowsRef,
-    Skipping, Store,
+    self, Bits, CodecKind, CodecRegistry, Exact, Half, Level, Memory, Message, Options, Quantised, RowSet, RowsMut,
+    RowsRef, Skipping, Store,
 };
 use laconic_wire::{Codec, Content, Direction, Frame, FramePurpose, MessageKey, Rank, Tag, WireError, laws};
 use proptest::prelude::*;
@@ -121,6 +121,12 @@ fn matrix(rows: usize, columns: usize) -> Vec<f32> {
 fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
     let kind = registry.get(name).unwrap();
     let mut tried = vec![Options::default()];
+    if kind.options.contains(&"rows") {
+        tried.push(Options::default().with("rows", 3.0).with("inner", "quantised"));
+    }
+    if kind.options.contains(&"keep") {
+        tried.push(Options::default().with("keep", 1.0));
+    }
     if kind.options.contains(&"columns") {
         tried.push(Options::default().with("columns", "prefix").with("rescale", true));
     }
@@ -128,7 +134,8 @@ fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
         tried.push(Options::default().with("pieces", 4.0));
     }
     if kind.wraps {
-        let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers);
+        let sends_all = |inner: &&CodecKind| kind.name != "low_rank" || !inner.leaves_out;
+        let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers && sends_all(inner));
         tried.extend(plain.map(|inner| Options::default().with("inner", inner.name)));
     }
     tried

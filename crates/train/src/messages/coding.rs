@@ -81,6 +81,21 @@ pub struct Coding {
     pub takes_prefix: bool,
 }
 
+/// Refuses an `inner` that is no codec, or one codec around another as in `grouped/quantised`, of which only the last
+/// stands around none; a mask stands around all.
+fn check_inside(key: &str, inner: &str, registry: &CodecRegistry) -> Result<()> {
+    let mut names = inner.split('/').peekable();
+    while let Some(name) = names.next() {
+        let may = |kind: &&'static CodecKind| match names.peek() {
+            Some(_) => kind.wraps && !kind.reads.ratio,
+            None => !kind.wraps,
+        };
+        let may: Vec<&str> = registry.iter().filter(may).map(|kind| kind.name).collect();
+        one_of(&format!("{key}.inner"), name, &may)?;
+    }
+    Ok(())
+}
+
 impl Coding {
     /// Resolves a choice; `key` is where it stands.
     ///
@@ -92,10 +107,9 @@ impl Coding {
         let refuse = |error: laconic_wire::WireError| TrainError::config(format!("{key}: {error}"));
         one_of(key, &config.codec, &registry.names().collect::<Vec<_>>())?;
         let outer = registry.get(&config.codec).map_err(refuse)?;
-        let inner = config.options.text("inner").map_err(refuse)?.unwrap_or(Exact::KIND.name);
         if outer.wraps {
-            let plain: Vec<&str> = registry.iter().filter(|kind| !kind.wraps).map(|kind| kind.name).collect();
-            one_of(&format!("{key}.inner"), inner, &plain)?;
+            let inner = config.options.text("inner").map_err(refuse)?.unwrap_or(Exact::KIND.name);
+            check_inside(key, inner, registry)?;
         }
         let kind = registry.describe(&config.codec, &config.options).map_err(refuse)?;
         let mut coding = Coding {
@@ -109,8 +123,9 @@ impl Coding {
             takes_prefix: config.options.text("columns").is_ok_and(|columns| columns == Some("prefix")),
         };
         if outer.wraps && outer.reads.ratio {
-            let kind = *registry.get(inner).map_err(refuse)?;
-            coding.whole = Some(Box::new(Coding { kind, ..coding.clone() }));
+            let kind = registry.describe_inner(&config.options).map_err(refuse)?;
+            let (_, options) = registry.inside(&config.options).map_err(refuse)?;
+            coding.whole = Some(Box::new(Coding { kind, options, ..coding.clone() }));
         }
         let takes_whole_rows = coding.kind.prepares || coding.kind.of_matrices;
         if takes_whole_rows && config.reveal == Some(true) {
@@ -158,8 +173,8 @@ impl Coding {
             ("menu", config.menu.is_some(), reads.bits && each),
             ("lambda", config.lambda.is_some(), reads.bits && assigned),
         ];
-        let inner = config.options.text("inner").ok().flatten().filter(|_| self.kind.wraps);
-        let of_inner = inner.and_then(|inner| registry.get(inner).ok()).map_or(&[][..], |inner| inner.options);
+        let inner = config.options.text("inner").ok().flatten().filter(|_| self.kind.wraps).unwrap_or_default();
+        let of_inner = inner.split('/').filter_map(|name| registry.get(name).ok()).flat_map(|kind| kind.options);
         let own: BTreeSet<&str> = self.kind.options.iter().chain(of_inner).copied().collect();
         let idle = common.iter().find(|(_, given, read)| *given && !read).map(|(name, ..)| *name);
         let idle = idle.or_else(|| config.options.iter().map(|(name, _)| name).find(|name| !own.contains(name)));

@@ -148,7 +148,7 @@ fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
         ("messages = { forward = { codec = 'half', bits = 4 } }", "\"quantised\" does"),
         ("messages = { forward = { codec = 'quantised', ratio = 4 } }", "\"masked\" does"),
         ("messages = { forward = { codec = 'quantised', bits = 4, period = 2 } }", "\"random\" and \"adaptive\""),
-        ("messages = { forward = { codec = 'masked', keep = 2 } }", "it reads ratio"),
+        ("messages = { forward = { codec = 'masked', spread = 2 } }", "it reads ratio"),
         ("messages = { forward = { codec = 'quantised', bits = 4, lambda = 1 } }", "only bits = \"adaptive\" does"),
         ("messages = { forward = { codec = 'quantised', bits = 'random', lambda = 1 } }", "\"adaptive\" does"),
         ("messages = { forward = { codec = 'masked', lambda = 1 } }", "\"quantised\" does"),
@@ -378,7 +378,9 @@ fn data_that_a_model_does_not_read_are_noted_with_who_reads_them() {
     let found = notes("model.arch=rgcn", true, 3);
     assert!(found.len() == 1 && found[0].contains("by the weights of edges"), "{found:?}");
     let found = notes("model.arch=mlp", true, 3);
-    assert!(found.len() == 1 && found[0].contains("the 90 edges of these data, their weights and their relations"));
+    assert!(
+        found.len() == 1 && found[0].contains("the 90 edges of these data, with their weights and their relations,")
+    );
     assert!(found[0].ends_with("gcn, sage, gin, gat and rgcn read them"), "{found:?}");
     for (decoder, relational) in [("dot", false), ("mlp", false), ("distmult", true)] {
         let found = notes(&format!("{links} model.arch=rgcn task.decoder={decoder}"), false, 3);

@@ -26,7 +26,7 @@ pub const ARCHS: [&[&str]; 5] = [
 ];
 
 /// Coders of rows whose bytes follow from shapes and rounds.
-pub const CODECS: [&[&str]; 18] = [
+pub const CODECS: [&[&str]; 20] = [
     &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
     &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
     &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
@@ -56,6 +56,11 @@ pub const CODECS: [&[&str]; 18] = [
     &[r#"messages.layers.1.backward={codec="masked",ratio=4,whole_last=false}"#, "messages.backward=half"],
     &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"],
     &[r#"messages.forward={codec="codewords",pieces=3}"#, "messages.backward=codewords"],
+    &[r#"messages.forward={codec="top",keep=2,bits=4}"#, r#"messages.backward={codec="top",keep=3,bits=8}"#],
+    &[
+        r#"messages.forward={codec="grouped",rows=8,inner="quantised",bits=2}"#,
+        r#"messages.backward={codec="grouped",inner="quantised",bits=4}"#,
+    ],
     &[
         r#"messages.forward={codec="low_rank",rank=2}"#,
         r#"messages.backward={codec="low_rank",rank="classes",inner="half"}"#,
@@ -94,7 +99,12 @@ pub const OTHERS: [&[&str]; 16] = [
 ];
 
 /// Methods that decide while they run how much they send: their prediction is a bound.
-pub const BOUNDED: [&[&str]; 8] = [
+pub const BOUNDED: [&[&str]; 9] = [
+    &[
+        r#"messages.forward={codec="entropy",inner="quantised",bits=4}"#,
+        r#"messages.backward={codec="entropy",inner="grouped/quantised",bits=4}"#,
+        r#"messages.parameters={codec="entropy",inner="low_rank/quantised",rank=2,bits=8}"#,
+    ],
     &[
         r#"messages.forward={codec="quantised",bits="adaptive",period=2,menu=[1,2,4,8,16,32]}"#,
         r#"messages.backward={codec="quantised",bits="adaptive",period=1,menu=[4,16],lambda=0.9}"#,

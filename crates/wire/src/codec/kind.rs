@@ -191,8 +191,7 @@ impl CodecRegistry {
         if !outer.wraps {
             return Ok(outer);
         }
-        let inner = self.inner(options)?;
-        let inner = self.describe(inner, &options.clone().without("inner"))?;
+        let inner = self.describe_inner(options)?;
         Ok(CodecKind {
             reads: Reads { ratio: outer.reads.ratio || inner.reads.ratio, bits: outer.reads.bits || inner.reads.bits },
             lossless: outer.lossless && inner.lossless,
@@ -218,18 +217,38 @@ impl CodecRegistry {
     }
 
     /// Makes the codec that the option `inner` names, `exact` if none is named: for codecs around another. It gets the
-    /// same options, but no `inner`, so that what is inside ends somewhere.
+    /// same options, but no `inner`, so that what is inside ends somewhere; of `grouped/quantised` the first has the
+    /// second inside.
     ///
     /// # Errors
     ///
     /// Those of [`build`](CodecRegistry::build).
     pub fn build_inner(&self, options: &Options) -> Result<Box<dyn Codec>> {
-        self.build(self.inner(options)?, &options.clone().without("inner"))
+        let (name, options) = self.inside(options)?;
+        self.build(name, &options)
     }
 
-    /// The name of the codec inside one with these options.
-    fn inner<'a>(&self, options: &'a Options) -> Result<&'a str> {
-        Ok(options.text("inner")?.unwrap_or(self.kinds[0].name))
+    /// What is known of the codec that [`build_inner`](CodecRegistry::build_inner) makes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`describe`](CodecRegistry::describe).
+    pub fn describe_inner(&self, options: &Options) -> Result<CodecKind> {
+        let (name, options) = self.inside(options)?;
+        self.describe(name, &options)
+    }
+
+    /// The name of the codec inside one with these options, and its own options.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::BadOption`] if `inner` is not a name.
+    pub fn inside<'a>(&self, options: &'a Options) -> Result<(&'a str, Options)> {
+        let (name, rest) = (options.text("inner")?.unwrap_or(self.kinds[0].name), options.clone().without("inner"));
+        Ok(match name.split_once('/') {
+            Some((name, inside)) => (name, rest.with("inner", inside)),
+            None => (name, rest),
+        })
     }
 }
 

@@ -58,15 +58,16 @@ impl LowRank {
         ..CodecKind::PLAIN
     };
 
-    /// The codec that the options describe, with an inner one of this registry that remembers nothing: the directions
-    /// are others in each message.
+    /// The codec that the options describe, with an inner one of this registry that remembers nothing, since the
+    /// directions are others in each message, and sends all values of a row.
     fn with_options(options: &Options, registry: &CodecRegistry) -> Result<LowRank> {
         let rank = options.number("rank")?.unwrap_or(RANK);
         if rank.fract() != 0.0 || !RANKS.contains(&(rank as usize)) {
             return Err(options.refuse("rank", "a whole number from 1 to 1024"));
         }
-        if registry.describe(LowRank::KIND.name, options)?.remembers {
-            return Err(options.refuse("inner", "a codec that remembers nothing"));
+        let inner = registry.describe_inner(options)?;
+        if inner.remembers || inner.leaves_out {
+            return Err(options.refuse("inner", "a codec that remembers nothing and sends all values"));
         }
         Ok(LowRank { rank: rank as usize, inner: registry.build_inner(options)? })
     }
