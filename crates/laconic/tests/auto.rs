@@ -73,6 +73,33 @@ fn what_is_tried_sends_what_the_ladder_predicts_and_all_of_it_is_counted() {
     assert_eq!(place.run("report kept --out page.html").code, 0);
 }
 
+/// What stages hand on is chosen beside the messages that are asked for.
+#[test]
+fn what_is_handed_on_is_chosen_by_what_it_sends_and_gains() {
+    let place = place();
+    let lazy = "[schedule]\nkind = \"lazy\"\nhand_on = \"auto\"\n[messages.parameters]\ncodec = \"half\"\n";
+    place.write(
+        "lazy.toml",
+        &format!("{}{lazy}", RUN.replacen("messages = \"auto\"\n", "", 1)).replace("hidden = 8", "hidden = 16"),
+    );
+    let planned = place.json("plan lazy.toml");
+    assert!(list(&planned, "rungs").len() >= 5 && list(&planned, "left_out").is_empty(), "{planned}");
+    let summary = place.json("train lazy.toml --out kept");
+    let ladder = json(&place.path("kept/auto.json"));
+    let tried = list(&ladder, "rungs").iter().filter(|rung| !rung["sent"].is_null());
+    let sent: u64 = tried.map(|rung| number(&rung["sent"])).sum();
+    assert_eq!(number(&summary["auto"]["bytes"]), sent);
+    let config = std::fs::read_to_string(place.path("kept/config.toml")).expect("a configuration");
+    assert!(config.contains("half") && !config.contains("\"auto\""), "{config}");
+    for (line, words) in [
+        ("train lazy.toml --set messages=auto", &["schedule.hand_on = \"auto\"", "leave one out"][..]),
+        ("verify lazy.toml", &["schedule.hand_on = \"auto\"", "several runs"]),
+        ("plan lazy.toml --set partition.parts=1", &["schedule.hand_on = \"auto\"", "one worker sends nothing"]),
+    ] {
+        place.refused(line, 2, words);
+    }
+}
+
 #[test]
 fn it_ends_by_budget_and_target_and_processes_do_the_same_as_threads() {
     let place = place();

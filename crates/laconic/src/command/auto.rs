@@ -1,4 +1,4 @@
-//! `laconic train` of `messages = "auto"`: one run after the other.
+//! `laconic train` of `messages = "auto"` and `schedule.hand_on = "auto"`: one run after the other.
 
 use anyhow::Result;
 use laconic_train::auto::{CutGraph, Ladder, Rung, climb};
@@ -20,7 +20,7 @@ pub fn run(config: &Config, force: bool, output: &Output) -> Result<u8> {
     if config.transport.kind == TransportKind::Mpi {
         let what = "it starts one run after the other, and under MPI every worker is started once; \
             transport.kind = \"processes\" or \"threads\" does";
-        return Err(TrainError::config(format!("messages = \"auto\": {what}")).into());
+        return Err(TrainError::config(format!("{}: {what}", config.several_by())).into());
     }
     let (members, out) = (Members::default(), config.out.dir.as_path());
     let signals = Signals::install(false)?;

@@ -63,7 +63,7 @@ where
     let is_cut = failed.is_none() && stopped == Stop::Interrupted && tried.len() > 1;
     let candidates = &tried[..tried.len() - usize::from(is_cut)];
     let Some(kept) = chosen(candidates, &ladder.limits) else {
-        return Err(failed.unwrap_or_else(|| TrainError::config("messages = \"auto\": nothing was tried").into()));
+        return Err(failed.unwrap_or_else(|| TrainError::config("nothing was tried").into()));
     };
     let mut done = ended.swap_remove(kept);
     let bytes = tried.iter().map(|tried| tried.sent).sum();

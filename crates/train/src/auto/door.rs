@@ -28,23 +28,22 @@ impl AsMut<Summary> for Run {
     }
 }
 
-/// Trains with all workers as threads of this process; with `messages = "auto"` several runs one after the other, of
-/// which one is returned.
+/// Trains with all workers as threads of this process; with `messages = "auto"` and `schedule.hand_on = "auto"` several
+/// runs one after the other, of which one is returned.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, or a worker fails.
 pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result<Run> {
-    if !config.messages.auto {
+    if !config.is_several() {
         return run::train(config, data, options);
     }
     if !matches!(config.transport.kind, TransportKind::Threads | TransportKind::Simulated) {
         let what = "the library trains with workers that are threads; `laconic train` has processes";
-        return Err(TrainError::config(format!("messages = \"auto\": {what}")));
+        return Err(TrainError::config(format!("{}: {what}", config.several_by())));
     }
     if options.resume {
-        return Err(TrainError::config(
-            "messages = \"auto\": a run that was tried is resumed by its own configuration",
-        ));
+        let what = "a run that was tried is resumed by its own configuration";
+        return Err(TrainError::config(format!("{}: {what}", config.several_by())));
     }
     let Options { out, changes, interrupt, abort, observer, members, keep_accounts, force, .. } = options;
     let graph = CutGraph::open(&members, config, data.into())?;

@@ -15,13 +15,15 @@ use crate::forecast::load::load;
 use crate::plan::Members;
 use crate::record::tries::AutoSummary;
 
-/// The ways, as they are written down.
-const FILE: &str = include_str!("../../../../examples/methods/auto.toml");
+/// The ways of `messages = "auto"`, as they are written down, and those of `schedule.hand_on = "auto"`.
+const OF_MESSAGES: &str = include_str!("../../../../examples/methods/auto.toml");
+const OF_HAND_ON: &str = include_str!("../../../../examples/methods/hand_on.toml");
 
 /// The link whose seconds are said where the configuration names none.
 const LINK: &str = "wan-20mbit-80ms";
 
-/// `auto.json`, and what `laconic plan` prints of `messages = "auto"`: ways to train by what they send.
+/// `auto.json`, and what `laconic plan` prints of `messages = "auto"` and `schedule.hand_on = "auto"`: ways to train by
+/// what they send.
 #[derive(Serialize, JsonSchema)]
 pub struct Ladder {
     /// How many workers there are.
@@ -137,7 +139,8 @@ impl Ladder {
     /// If there is nothing to decide by, no way is possible, or the budget is not enough for one.
     pub fn of(members: &Members, config: &Config, graph: &CutGraph) -> Result<Ladder> {
         members.check(config)?;
-        let ways: Ways = toml::from_str(FILE).map_err(|error| TrainError::config(format!("auto.toml: {error}")))?;
+        let (by, file) = (config.several_by(), if config.messages.auto { OF_MESSAGES } else { OF_HAND_ON });
+        let ways: Ways = toml::from_str(file).map_err(|error| TrainError::config(format!("{by}: {error}")))?;
         refuse_undecidable(members, config, graph)?;
         let link = link_of(config);
         let (mut rungs, mut left_out, mut metric) = (Vec::new(), Vec::new(), String::new());
@@ -156,7 +159,7 @@ impl Ladder {
         let Some(first) = rungs.first() else {
             let why: Vec<String> = left_out.iter().map(|left| format!("{}: {}", left.name, left.why)).collect();
             let what = "none of its ways is possible here";
-            return Err(TrainError::config(format!("messages = \"auto\": {what}\n  {}", why.join("\n  "))));
+            return Err(TrainError::config(format!("{by}: {what}\n  {}", why.join("\n  "))));
         };
         let (budget, target) = (config.messages.budget_bytes()?, config.messages.target);
         if let Some(budget) = budget.filter(|budget| first.predicted > *budget) {
@@ -183,7 +186,7 @@ impl Ladder {
 
 /// Refuses runs of which validation nodes cannot say which is better, or in which nothing is sent.
 fn refuse_undecidable(members: &Members, config: &Config, graph: &CutGraph) -> Result<()> {
-    let refuse = |what: &str| Err(TrainError::config(format!("messages = \"auto\": {what}")));
+    let refuse = |what: &str| Err(TrainError::config(format!("{}: {what}", config.several_by())));
     if !members.task(config)?.of_labels {
         return refuse("it compares figures of nodes, and task.kind learns links");
     }
@@ -216,7 +219,15 @@ impl Rung {
         name: &str,
         set: &[String],
     ) -> Result<(Rung, String)> {
-        let base = Config { messages: MessagesConfig::default(), ..config.clone() };
+        let mut base = config.clone();
+        match base.messages.auto {
+            true => base.messages = MessagesConfig::default(),
+            // Target and budget are those of the search.
+            false => {
+                base.schedule.hand_on = None;
+                (base.messages.target, base.messages.budget) = (None, String::new());
+            }
+        }
         let config = members.with_keys(&base, set)?;
         let costs = graph.costs(members, &config)?;
         if let Some(list) = config.policy.list()? {

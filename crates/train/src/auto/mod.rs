@@ -1,5 +1,6 @@
-//! `messages = "auto"`: ways to train of which each sends more than the one before are tried, cheapest first, and the
-//! cheapest that is as good as the best is kept. The ways stand in `examples/methods/auto.toml`.
+//! `messages = "auto"` and `schedule.hand_on = "auto"`: ways to train of which each sends more than the one before are
+//! tried, cheapest first, and the cheapest that is as good as the best is kept. The ways stand in
+//! `examples/methods/auto.toml` and `hand_on.toml`.
 
 mod climb;
 mod door;

@@ -108,6 +108,17 @@ impl Config {
         self.schedule.limit.unwrap_or(Pace::Epochs(self.rounds_of(index).into()))
     }
 
+    /// Whether it stands for several runs, of which the one that is worth its bytes is kept: `messages = "auto"`, or
+    /// `schedule.hand_on = "auto"`.
+    pub fn is_several(&self) -> bool {
+        self.messages.auto || self.schedule.hand_on == Some(HandOnChoice::Auto)
+    }
+
+    /// The key by which it is, as it is written.
+    pub fn several_by(&self) -> &'static str {
+        if self.messages.auto { "messages = \"auto\"" } else { "schedule.hand_on = \"auto\"" }
+    }
+
     /// The end that the learning rate and ramps of stage `index` run towards.
     pub fn horizon_of(&self, index: usize) -> Pace {
         let given = &self.train.horizon;

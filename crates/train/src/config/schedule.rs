@@ -32,7 +32,8 @@ pub struct ScheduleConfig {
     /// on does.
     pub start: Start,
     /// lazy, averaging: what a stage hands on: scores | hidden | { columns = k }, a learned map of the hidden rows to k
-    /// columns (start = features: hidden; mlp: scores).
+    /// columns | auto: several runs, from what sends least up, of which that is kept which is worth its bytes by
+    /// validation (start = features: hidden; mlp: scores).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hand_on: Option<HandOnChoice>,
     /// lazy, averaging: rounds of each stage ([]: train.epochs).
@@ -124,8 +125,8 @@ impl ScheduleConfig {
     /// What lazy stages hand on.
     pub fn hand_on(&self) -> Handed {
         match (self.hand_on, self.start) {
-            (Some(HandOnChoice::Hidden), _) | (None, Start::Features) => Handed::Hidden,
-            (Some(HandOnChoice::Scores), _) | (None, Start::Mlp) => Handed::Scores,
+            (Some(HandOnChoice::Hidden), _) | (None | Some(HandOnChoice::Auto), Start::Features) => Handed::Hidden,
+            (Some(HandOnChoice::Scores), _) | (None | Some(HandOnChoice::Auto), Start::Mlp) => Handed::Scores,
             (Some(HandOnChoice::Columns(columns)), _) => Handed::Columns(columns),
         }
     }
@@ -250,6 +251,8 @@ pub enum HandOnChoice {
     Hidden,
     /// So many columns, a linear map of the hidden rows that is trained with the stage.
     Columns(usize),
+    /// What validation nodes say is worth its bytes: several runs, from the one that sends least up.
+    Auto,
 }
 
 impl TryFrom<toml::Value> for HandOnChoice {
@@ -263,8 +266,9 @@ impl TryFrom<toml::Value> for HandOnChoice {
         match (value.as_str(), columns.map(usize::try_from)) {
             (Some("scores"), _) => Ok(HandOnChoice::Scores),
             (Some("hidden"), _) => Ok(HandOnChoice::Hidden),
+            (Some("auto"), _) => Ok(HandOnChoice::Auto),
             (_, Some(Ok(columns))) => Ok(HandOnChoice::Columns(columns)),
-            _ => Err(format!("expected \"scores\", \"hidden\" or {{ columns = k }}, found {value}")),
+            _ => Err(format!("expected \"scores\", \"hidden\", \"auto\" or {{ columns = k }}, found {value}")),
         }
     }
 }

@@ -50,13 +50,18 @@ fn check_auto(config: &Config) -> Result<()> {
     let messages = &config.messages;
     let refuse = |what: String| Err(TrainError::config(what));
     match messages.target {
-        Some(_) if !messages.auto => refuse("messages.target: messages.auto = true goes for it, and is not set".into()),
+        Some(_) if !config.is_several() => {
+            refuse("messages.target: messages.auto = true goes for it, and is not set".into())
+        }
         Some(target) if !(target > 0.0 && target <= 1.0) => {
             refuse(format!("messages.target = {target}: expected a figure above 0, at most 1, such as 0.66"))
         }
         _ if messages.auto && !messages.leave_all_to_auto() => {
             let what = "it chooses codecs itself, and reads messages.budget and messages.target alone";
             refuse(format!("messages.auto: {what}; leave the other keys of [messages] out"))
+        }
+        _ if messages.auto && config.schedule.hand_on == Some(HandOnChoice::Auto) => {
+            refuse("schedule.hand_on = \"auto\": messages = \"auto\" chooses that, too; leave one out".into())
         }
         _ => messages.budget_bytes().map(drop),
     }

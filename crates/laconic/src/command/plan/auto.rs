@@ -12,7 +12,7 @@ use crate::waiting::reading;
 /// Prints the ladder; `other` are options that are about one run.
 pub(super) fn plan(config: &Config, other: &[&str], output: &Output) -> Result<u8> {
     if let Some(option) = other.first() {
-        let what = "it is about one run, and messages = \"auto\" stands for several";
+        let what = "it is about one run, and this configuration stands for several";
         return Err(TrainError::config(format!("{option}: {what}; without it they are listed")).into());
     }
     let members = Members::default();

@@ -250,7 +250,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     for path in arguments.ledger.iter().chain(&arguments.out) {
         refuse_occupied(path, arguments.force)?;
     }
-    if config.messages.auto {
+    if config.is_several() {
         let other = [("--worker", arguments.worker.is_some()), ("--ledger", arguments.ledger.is_some())];
         let other = other.into_iter().chain([("--out", arguments.out.is_some()), ("--explain", arguments.explain)]);
         let other: Vec<&str> = other.filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
