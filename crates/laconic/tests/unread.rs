@@ -51,6 +51,16 @@ fn weights_that_a_layer_does_not_read_are_said_once_by_plan_train_and_predict() 
     }
 }
 
+#[test]
+fn edges_that_only_what_is_told_reads_do_not_count_for_nothing() {
+    let place = place(&["0.5"]);
+    let said = |keys: &str| place.run(&format!("plan run.toml --set model.arch=mlp {keys}")).err;
+    let alone = said("");
+    assert!(alone.contains("the 24 edges of these data, with their weights, count for nothing"), "{alone}");
+    let told = said("--set model.inputs=[\"features\",\"propagated\"]");
+    assert!(told.contains("without their weights, are read for model.inputs alone (propagated)"), "{told}");
+}
+
 /// At node 1 the sum is -1.5 + 2, at node 5 it is -2 + 2; with a loop of 1 none is lost, without one node 5 is.
 #[test]
 fn negative_weights_are_refused_by_layers_that_divide_by_their_sum() {

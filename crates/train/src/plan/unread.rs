@@ -87,15 +87,21 @@ impl Plan {
 
     fn no_edges(&self, data: &GlobalCounts) -> String {
         let count = data.edges;
-        let more = match (data.weighted, data.relations > 1) {
-            (true, true) => ", their weights and their relations",
-            (true, false) => " and their weights",
-            (false, true) => " and their relations",
+        let beside = match (data.weighted, data.relations > 1) {
+            (true, true) => "their weights and their relations",
+            (true, false) => "their weights",
+            (false, true) => "their relations",
             (false, false) => "",
         };
+        let and = |word: &str| if beside.is_empty() { String::new() } else { format!(", {word} {beside},") };
+        let told: Vec<&str> = self.inputs.told.iter().map(|kind| kind.name).collect();
         let what = match self.links {
-            Some(_) => format!("the {count} edges{more} pass no messages, and are pairs to learn from alone"),
-            None => format!("the {count} edges of these data{more} count for nothing"),
+            Some(_) => format!("the {count} edges{} pass no messages, and are pairs to learn from alone", and("with")),
+            None if told.is_empty() => format!("the {count} edges of these data{} count for nothing", and("with")),
+            None => {
+                let told = told.join(", ");
+                format!("the {count} edges of these data{} are read for model.inputs alone ({told})", and("without"))
+            }
         };
         let readers = self.layers_that(|layer| layer.facts().message_width > 0);
         format!("model.arch = {:?} reads no edges: {what}; {} read them", self.layer.name, listed(&readers))
