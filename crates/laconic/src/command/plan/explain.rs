@@ -10,6 +10,7 @@ use laconic_train::config::{BitsChoice, CodecChoice, CodecConfig, Config};
 use laconic_train::forecast::contents::{Item, What};
 use laconic_train::run::Data;
 use laconic_train::{Costs, Members};
+use laconic_wire::codec::LowRank;
 use laconic_wire::{Content, Count, FramePurpose};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -166,6 +167,10 @@ fn changes(config: &Config, costs: &Costs) -> Vec<(&'static str, Vec<String>)> {
     changes.push(("rows in fewer bits", rows));
     let parameters = coarser(&messages.parameters).map(|codec| format!("messages.parameters={codec}"));
     changes.push(("parameters in fewer bits", parameters.into_iter().collect()));
+    if messages.parameters.config().codec != LowRank::KIND.name {
+        let low = "{ codec = \"low_rank\", rank = \"classes\", inner = \"quantised\", bits = 8 }";
+        changes.push(("parameters of low rank", vec![format!("messages.parameters={low}")]));
+    }
     let every = |key: &str, every: u32, times: u32| vec![format!("{key}={}", every.saturating_mul(times))];
     if train.sync_every < train.epochs {
         changes.push(("workers agree a quarter as often", every("train.sync_every", train.sync_every, 4)));
@@ -175,12 +180,15 @@ fn changes(config: &Config, costs: &Costs) -> Vec<(&'static str, Vec<String>)> {
     }
     let scores = ["schedule.kind=lazy", "schedule.start=mlp", "schedule.hand_on=scores"].map(str::to_owned);
     changes.push(("class scores once, a layer at a time", scores.to_vec()));
-    let told = ["labels", "codewords"].map(str::to_owned);
-    if told.iter().any(|name| !config.model.inputs.contains(name)) {
-        let mut inputs = config.model.inputs.clone();
-        inputs.extend(told.into_iter().filter(|name| !config.model.inputs.contains(name)));
-        let inputs = vec!["model.arch=mlp".to_owned(), format!("model.inputs={inputs:?}")];
-        changes.push(("labels told once in place of rows", inputs));
+    for (change, told) in [
+        ("labels told once in place of rows", &["labels", "codewords"][..]),
+        ("neighbours' features told once", &["propagated"]),
+    ] {
+        let added = told.iter().map(|name| (*name).to_owned()).filter(|name| !config.model.inputs.contains(name));
+        let inputs: Vec<String> = config.model.inputs.iter().cloned().chain(added).collect();
+        if inputs != config.model.inputs {
+            changes.push((change, vec!["model.arch=mlp".to_owned(), format!("model.inputs={inputs:?}")]));
+        }
     }
     changes.retain(|(_, set)| !set.is_empty());
     changes
