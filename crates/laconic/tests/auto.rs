@@ -54,7 +54,8 @@ fn what_is_tried_sends_what_the_ladder_predicts_and_all_of_it_is_counted() {
     }
     let mut total = 0;
     for rung in &tried {
-        assert_eq!((rung["sent"] == rung["predicted"], &rung["is_bound"]), (true, &Value::from(false)), "{rung}");
+        let (sent, most) = (number(&rung["sent"]), number(&rung["predicted"]));
+        assert!(sent == most || (rung["is_bound"] == true && sent < most), "{rung}");
         let folder = place.path("kept").join(rung["folder"].as_str().expect("a folder"));
         assert_eq!(number(&rung["sent"]), ledger(&folder), "{rung}");
         assert_eq!(rung["validation"], json(&folder.join("summary.json"))["metrics"]["val"]["accuracy"]);
@@ -90,7 +91,7 @@ fn what_is_handed_on_is_chosen_by_what_it_sends_and_gains() {
     let sent: u64 = tried.map(|rung| number(&rung["sent"])).sum();
     assert_eq!(number(&summary["auto"]["bytes"]), sent);
     let config = std::fs::read_to_string(place.path("kept/config.toml")).expect("a configuration");
-    assert!(config.contains("half") && !config.contains("\"auto\""), "{config}");
+    assert!(config.contains("\"half\"") && !config.contains("hand_on = \"auto\""), "{config}");
     for (line, words) in [
         ("train lazy.toml --set messages=auto", &["schedule.hand_on = \"auto\"", "leave one out"][..]),
         ("verify lazy.toml", &["schedule.hand_on = \"auto\"", "several runs"]),
@@ -108,7 +109,8 @@ fn it_ends_by_budget_and_target_and_processes_do_the_same_as_threads() {
     let budget = |bytes: u64| format!("--set messages.budget=\"{bytes}B\"");
     place.refused(&format!("train run.toml {}", budget(first - 1)), 2, &["messages.budget", &first.to_string()]);
     let one = place.json(&format!("train run.toml {} --out one", budget(first)));
-    assert_eq!((&one["auto"]["stopped"], number(&one["auto"]["bytes"])), (&Value::from("budget"), first));
+    assert_eq!((&one["auto"]["stopped"], &one["auto"]["tries"]), (&Value::from("budget"), &Value::from(1)));
+    assert!(number(&one["auto"]["bytes"]) <= first);
     assert!(!place.path("one/tries").exists());
     let apart = place.json(&format!("train run.toml {} --set transport.kind=processes --out apart", budget(first)));
     assert_eq!((&apart["auto"], &apart["parameters"]), (&one["auto"], &one["parameters"]));

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ladder::{Ladder, Rung};
-use super::rule::{Tried, chosen, stop};
+use super::rule::{Tried, chosen, lacks_what_gained, stop};
 use crate::error::{Result, TrainError};
 use crate::record::aside::write_aside;
 use crate::record::constant::{Share, of_shares};
@@ -33,9 +33,16 @@ where
     E: From<TrainError>,
 {
     let (mut folders, all) = (out.map(Folders::of), ladder.rungs.len());
-    let (mut ended, mut tried): (Vec<T>, Vec<Tried>) = (Vec::new(), Vec::new());
+    let (mut ended, mut tried, mut places): (Vec<T>, Vec<Tried>, Vec<usize>) = Default::default();
+    let (mut at, is_choosy) = (0, ladder.limits.target.is_none());
     let (stopped, failed) = loop {
-        let at = tried.len();
+        while let Some(rung) = ladder.rungs.get_mut(at) {
+            rung.passed_over = is_choosy && lacks_what_gained(rung.told, &tried, &ladder.limits);
+            if !rung.passed_over {
+                break;
+            }
+            at += 1;
+        }
         let next = ladder.rungs.get(at).map(|rung| rung.predicted);
         if let Some(stopped) = stop(&tried, next, &ladder.limits) {
             break (stopped, None);
@@ -50,11 +57,13 @@ where
         let is_whole = !summary.interrupted;
         ladder.limits.constant = constant_of(summary, &ladder.metric, ladder.is_sets);
         (rung.sent, rung.validation) = (Some(summary.bytes.total), figure.filter(|_| is_whole));
-        tried.push(Tried { sent: summary.bytes.total, figure: rung.validation });
+        tried.push(Tried { sent: summary.bytes.total, figure: rung.validation, told: rung.told });
         ended.push(done);
         if let Some(folders) = &mut folders {
-            rung.folder = Some(folders.set_aside(at)?);
+            rung.folder = Some(folders.set_aside(places.len())?);
         }
+        places.push(at);
+        at += 1;
         if !is_whole {
             break (Stop::Interrupted, None);
         }
@@ -67,12 +76,12 @@ where
     };
     let mut done = ended.swap_remove(kept);
     let bytes = tried.iter().map(|tried| tried.sent).sum();
-    let chosen = ladder.rungs[kept].name.clone();
+    let chosen = ladder.rungs[places[kept]].name.clone();
     let outcome = AutoSummary { chosen, tries: tried.len() as u32, bytes, stopped };
     ladder.outcome = Some(outcome.clone());
     done.as_mut().auto = Some(outcome);
     if let Some(folders) = &folders {
-        folders.keep(kept, ladder, done.as_mut())?;
+        folders.keep([kept, places[kept]], ladder, done.as_mut())?;
     }
     failed.map_or(Ok(done), Err)
 }
@@ -108,8 +117,9 @@ impl Folders {
         Ok(format!("{TRIES}/{name}"))
     }
 
-    /// The folder of this run where all were to be, with the others and what is known of all of them in it.
-    fn keep(&self, kept: usize, ladder: &mut Ladder, summary: &Summary) -> Result<()> {
+    /// The folder of this run, which is of that rung, where all were to be, with the others and what is known of all of
+    /// them in it.
+    fn keep(&self, [kept, rung]: [usize; 2], ladder: &mut Ladder, summary: &Summary) -> Result<()> {
         let io = |source| TrainError::io(&self.out, source);
         if self.out.exists() {
             // That of a run which has failed.
@@ -122,7 +132,7 @@ impl Folders {
         if std::fs::remove_dir(&self.aside).is_err() {
             std::fs::rename(&self.aside, self.out.join(TRIES)).map_err(io)?;
         }
-        ladder.rungs[kept].folder = Some(".".to_owned());
+        ladder.rungs[rung].folder = Some(".".to_owned());
         summary.write(&self.out)?;
         let path = self.out.join("auto.json");
         let text = serde_json::to_string_pretty(ladder).map_err(|error| TrainError::file(&path, error.to_string()))?;

@@ -12,6 +12,7 @@ use crate::config::{Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::forecast::costs::Costs;
 use crate::forecast::load::load;
+use crate::inputs::InputKind;
 use crate::plan::Members;
 use crate::record::tries::AutoSummary;
 
@@ -81,6 +82,12 @@ pub struct Rung {
     /// (tried, with a folder) Where its run is: in this folder, or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// (passed over) Whether it was not tried since its model lacks an input by which another one was better.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub passed_over: bool,
+    /// What its model is told besides own features, a bit an input.
+    #[serde(skip)]
+    pub(super) told: u64,
     /// The whole run.
     #[serde(skip)]
     pub config: Config,
@@ -199,6 +206,15 @@ fn refuse_undecidable(members: &Members, config: &Config, graph: &CutGraph) -> R
     }
 }
 
+/// What a model is told besides own features, a bit an input; what propagates labels has those that tell labels.
+fn told(members: &Members, config: &Config) -> Result<u64> {
+    let propagates = members.schedule(config)?.propagates.is_some();
+    let is_told = |kind: &InputKind| config.model.inputs.iter().any(|name| name == kind.name);
+    let bits = members.inputs.iter().zip(0..u64::BITS);
+    let bits = bits.filter(|(kind, _)| is_told(kind) || (propagates && kind.tells_labels));
+    Ok(bits.fold(0, |told, (_, bit)| told | 1 << bit))
+}
+
 impl LeftOut {
     /// The same as a sentence.
     pub fn said(&self) -> String {
@@ -248,6 +264,8 @@ impl Rung {
             sent: None,
             validation: None,
             folder: None,
+            passed_over: false,
+            told: told(members, &config)?,
             config,
         };
         Ok((rung, metric))

@@ -26,6 +26,8 @@ pub(super) struct Tried {
     pub sent: u64,
     /// The validation figure, where it is defined.
     pub figure: Option<f64>,
+    /// What its model is told besides own features, a bit an input.
+    pub told: u64,
 }
 
 impl Limits {
@@ -68,6 +70,17 @@ pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Optio
     }
 }
 
+/// Whether a way that is told so much is passed over: it lacks something by which the best so far is better than all that
+/// lack it, by half a standard error. So what has shown its worth is kept, and more of it is tried rather than less.
+pub(super) fn lacks_what_gained(told: u64, tried: &[Tried], limits: &Limits) -> bool {
+    let best = tried.iter().filter_map(|tried| Some((tried.figure?, tried.told)));
+    let Some((best, has)) = best.max_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
+    let missing = has & !told;
+    let lack = tried.iter().filter(|tried| tried.told & missing != missing).filter_map(|tried| tried.figure);
+    let without = lack.max_by(f64::total_cmp);
+    missing != 0 && without.is_some_and(|without| without + limits.error(best) <= best)
+}
+
 /// Which of these is kept: of those that have reached the target the cheapest, otherwise of those within half a
 /// standard error of the best the cheapest.
 pub(super) fn chosen(tried: &[Tried], limits: &Limits) -> Option<usize> {
@@ -92,7 +105,7 @@ mod tests {
         figures
             .iter()
             .zip(sent)
-            .map(|(&figure, sent)| Tried { sent, figure: (figure >= 0.0).then_some(figure) })
+            .map(|(&figure, sent)| Tried { sent, figure: (figure >= 0.0).then_some(figure), told: 0 })
             .collect()
     }
 
@@ -147,8 +160,32 @@ mod tests {
             assert_eq!(chosen(&tried(figures), &of(target)), expected, "{figures:?}, {target:?}");
         }
         // Bounds may be far off: what was sent counts, not the order.
-        let [dear, cheap] = [30, 20].map(|sent| Tried { sent, figure: Some(0.5) });
+        let [dear, cheap] = [30, 20].map(|sent| Tried { sent, figure: Some(0.5), told: 0 });
         assert_eq!(chosen(&[dear, cheap], &of(None)), Some(1));
+    }
+
+    #[test]
+    fn what_lacks_an_input_that_gained_is_passed_over() {
+        let limits = Limits { nodes: NODES, ..Limits::default() };
+        let tried = |ways: &[(u64, f64)]| -> Vec<Tried> {
+            ways.iter().map(|&(told, figure)| Tried { sent: 1, figure: Some(figure), told }).collect()
+        };
+        // 0.5 has half a standard error of 0.05.
+        for (ways, told, expected) in [
+            (&[(0b00, 0.44), (0b01, 0.5)][..], 0b00, true),
+            (&[(0b00, 0.46), (0b01, 0.5)], 0b00, false),
+            (&[(0b00, 0.44), (0b01, 0.5)], 0b11, false),
+            (&[(0b00, 0.44), (0b01, 0.5)], 0b10, true),
+            // Whether it was one of the two or both nobody knows: who lacks one of them lacks some of it.
+            (&[(0b00, 0.44), (0b11, 0.5)], 0b01, true),
+            // The second gained nothing over the first alone.
+            (&[(0b00, 0.3), (0b01, 0.48), (0b11, 0.5)], 0b01, false),
+            (&[(0b00, 0.3), (0b01, 0.48), (0b11, 0.5)], 0b00, true),
+            (&[(0b01, 0.5)], 0b00, false),
+            (&[], 0b00, false),
+        ] {
+            assert_eq!(lacks_what_gained(told, &tried(ways), &limits), expected, "{ways:?}, {told:b}");
+        }
     }
 
     #[test]

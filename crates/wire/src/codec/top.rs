@@ -74,8 +74,8 @@ impl Top {
     /// The form of a row; `None` where it travels as it is.
     fn form(&self, bits: u8, columns: usize) -> Option<Form> {
         let place_bits = (usize::BITS - columns.saturating_sub(1).leading_zeros()) as usize;
-        let form = Form { keep: self.keep, place_bits, code_bits: usize::from(bits.clamp(2, 16)) };
-        (self.keep < columns && form.bytes() < 4 * columns).then_some(form)
+        let form = Form { keep: self.keep.min(columns), place_bits, code_bits: usize::from(bits.clamp(2, 16)) };
+        (form.bytes() < 4 * columns).then_some(form)
     }
 
     fn row_bytes(&self, bits: u8, columns: usize) -> usize {
@@ -171,7 +171,9 @@ fn write(row: &[f32], form: Form, largest: &[usize], into: &mut Vec<u8>) {
     let all: f64 = row.iter().map(|&value| f64::from(value)).sum();
     // What is left of values far apart may be rounding alone.
     let least = row.iter().copied().fold(f32::MAX, f32::min);
-    let mean = ((all - kept) / (row.len() - form.keep) as f64).clamp(least.into(), row[largest[form.keep - 1]].into());
+    let others = (row.len() - form.keep) as f64;
+    let mean = if others > 0.0 { (all - kept) / others } else { least.into() };
+    let mean = mean.clamp(least.into(), row[largest[form.keep - 1]].into());
     let mean = Half::rounded((mean as f32).clamp(-LARGEST, LARGEST)).to_le_bytes();
     let above = f64::from(row[largest[0]]) - f64::from(Half::widened(mean));
     let above = Half::rounded((above as f32).clamp(0.0, LARGEST)).to_le_bytes();
@@ -300,6 +302,6 @@ mod tests {
         let level = Level { ratio: 1.0, bits: Bits::Uniform(4) };
         assert_eq!(Top { keep: 3, feedback: false }.bytes(&level, 1, 40), 8);
         // A row that would not be smaller travels as it is.
-        assert_eq!(sent(&[0.1, -7.0], 2, 3, 4), [0.1, -7.0]);
+        assert_eq!(sent(&[-7.1], 1, 3, 4), [-7.1]);
     }
 }
