@@ -82,6 +82,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "task.eval_negatives",
             "train.optimiser",
             "train.sync_every",
+            "train.sync_drift",
+            "train.sync_least",
             "train.class_weights",
             "train.seed",
             "train.precision",

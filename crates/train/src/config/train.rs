@@ -48,6 +48,14 @@ pub struct TrainConfig {
     /// Rounds between two reductions; above 1 models are averaged, weighted by training rows, instead of gradients
     /// added.
     pub sync_every: u32,
+    /// With train.sync_every above 1: models are averaged earlier, too, where one of them has moved this far since the
+    /// last mean, by norm and as a share of that mean's, such as 0.05; train.sync_every is then the most rounds between
+    /// two means (averaged at train.sync_every alone).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_drift: Option<f64>,
+    /// With train.sync_drift: rounds after which workers ask each other whether a model has moved so far, and so the
+    /// fewest between two means; train.sync_every is a multiple of it.
+    pub sync_least: u32,
     /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
@@ -123,6 +131,8 @@ impl Default for TrainConfig {
             recompute: false,
             precision: Stored::F32,
             sync_every: 1,
+            sync_drift: None,
+            sync_least: 1,
             seed: 0,
             eval_every: 1,
             patience: 0,

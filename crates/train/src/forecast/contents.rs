@@ -71,6 +71,8 @@ pub enum What {
     Draws,
     /// What the assigner of bits asks for and says.
     Assignment,
+    /// Whether a worker's copy of the model has moved far since the last mean.
+    Drift,
     /// Digests, counts, reports.
     Agreement,
 }
@@ -202,6 +204,7 @@ impl Item {
                 "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()
             }
             What::Assignment => "how much its rows vary and count for, and the bits of messages".to_owned(),
+            What::Drift => "whether its copy of the model has moved far since the last mean".to_owned(),
             What::Agreement => "digests of what it runs, counts of nodes and bytes, a closing report".to_owned(),
         }
     }
@@ -230,7 +233,7 @@ impl What {
             What::PartCounts => "part figures",
             What::Draws => "draws",
             What::Assignment => "assignment",
-            What::Agreement | What::TrainerWords => "agreement",
+            What::Drift | What::Agreement | What::TrainerWords => "agreement",
         };
         name.replace(' ', "_")
     }
@@ -252,7 +255,7 @@ impl What {
             What::PartCounts => Content::PartFigures,
             What::Draws => Content::Neighbours,
             What::Assignment => Content::Widths,
-            What::Agreement | What::TrainerWords => Content::Agreement,
+            What::Drift | What::Agreement | What::TrainerWords => Content::Agreement,
         }
     }
 

@@ -44,6 +44,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "train.class_weights",
         "train.horizon",
         "train.part_figures",
+        "train.sync_drift",
         "schedule.hand_on",
         "schedule.limit",
         "schedule.evaluator",

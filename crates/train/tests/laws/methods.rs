@@ -94,7 +94,7 @@ pub const OTHERS: [&[&str]; 16] = [
 ];
 
 /// Methods that decide while they run how much they send: their prediction is a bound.
-pub const BOUNDED: [&[&str]; 8] = [
+pub const BOUNDED: [&[&str]; 10] = [
     &[
         r#"messages.forward={codec="quantised",bits="adaptive",period=2,menu=[1,2,4,8,16,32]}"#,
         r#"messages.backward={codec="quantised",bits="adaptive",period=1,menu=[4,16],lambda=0.9}"#,
@@ -118,6 +118,14 @@ pub const BOUNDED: [&[&str]; 8] = [
         r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,
         "messages.skip={change=0.2,staleness=4}",
         "train.sync_every=2",
+    ],
+    &["train.sync_every=4", "train.sync_drift=0.1"],
+    &[
+        "train.sync_every=6",
+        "train.sync_drift=0.05",
+        "train.sync_least=2",
+        r#"messages.parameters={codec="quantised",bits=4}"#,
+        "messages.forward=half",
     ],
 ];
 

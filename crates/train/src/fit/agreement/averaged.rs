@@ -1,0 +1,97 @@
+//! Models averaged over workers, which take steps of their own in between.
+
+use laconic_nn::kernels::measure::norm;
+use laconic_wire::collectives;
+
+use super::{Agreement, OWN_OPTIMISER, Turn, makes};
+use crate::error::Result;
+use crate::exchange::steps::Step;
+use crate::exchange::timeline::Phase;
+use crate::fit::progress::Progress;
+use crate::plan::AgreementKind;
+use crate::saved::{Name, Saved, odd};
+use crate::worker::Worker;
+
+pub(super) const KIND: AgreementKind = AgreementKind {
+    name: "averaged_models",
+    suits: |cadence| cadence.is_local() && !cadence.is_alone(),
+    sums: |network| vec![network.len()],
+    remembers: OWN_OPTIMISER,
+    build: || makes(|| Box::new(AveragedModels::default())),
+};
+
+/// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers,
+/// weighted by their training rows. What travels is how far each has moved since they last agreed.
+#[derive(Default)]
+struct AveragedModels {
+    /// Parameters as they were when workers last agreed.
+    agreed: Vec<f32>,
+}
+
+impl Agreement for AveragedModels {
+    fn rows(&self, _worker: &Worker, own: f64) -> f64 {
+        if own > 0.0 { own } else { 1.0 }
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        if self.agreed.is_empty() {
+            self.agreed.clone_from(&turn.progress.parameters);
+        }
+        Ok(())
+    }
+
+    fn is_due(&mut self, turn: &mut Turn<'_>) -> Result<bool> {
+        let Turn { worker, progress, round, .. } = turn;
+        let most = worker.plan.config.train.sync_drift.unwrap_or(f64::INFINITY);
+        let mut far = [f64::from(u8::from(is_far(&progress.parameters, &self.agreed, most)))];
+        let tag = Step::Drift.tag(*round);
+        let from = worker.halo.timeline.now();
+        collectives::all_reduce_f64(&mut worker.transport, tag, &mut far)?;
+        worker.halo.timeline.note(Phase::Reduce, tag, from);
+        Ok(far[0] > 0.0)
+    }
+
+    fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        let Turn { worker, progress, gradient, extras, reduction, round } = turn;
+        let weight = worker.weight();
+        gradient.clear();
+        gradient.extend(progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight));
+        extras.loss *= f64::from(weight);
+        reduction.sum(worker, *round, gradient, extras)?;
+        progress.clocks.note_gradient(gradient);
+        self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
+        progress.parameters.copy_from_slice(&self.agreed);
+        Ok(())
+    }
+
+    fn save(&self, progress: &Progress, saved: &mut Saved) {
+        for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
+            saved.put(slot_name(index), slot);
+        }
+    }
+
+    fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()> {
+        let (steps, mine) = progress.optimiser.state();
+        let mut slots = Vec::with_capacity(mine.len());
+        for (index, (_, own)) in mine.iter().enumerate() {
+            let slot: Vec<f32> = saved.take(&slot_name(index))?.unwrap_or_default();
+            if slot.len() != own.len() {
+                return Err(odd(&slot_name(index), "values of another model"));
+            }
+            slots.push(slot);
+        }
+        progress.optimiser.restore(steps, slots);
+        Ok(())
+    }
+}
+
+fn slot_name(index: usize) -> Name {
+    Name::one(format!("optimiser.{index}"))
+}
+
+/// Whether a model has moved by more than this share of what it was. One that is no number has, so that the mean says
+/// so.
+fn is_far(now: &[f32], then: &[f32], most: f64) -> bool {
+    let moved = now.iter().zip(then).map(|(now, then)| f64::from(now - then).powi(2)).sum::<f64>().sqrt();
+    moved.is_nan() || moved > most * norm(then)
+}

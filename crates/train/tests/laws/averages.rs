@@ -1,0 +1,91 @@
+//! What holds of models that are averaged over workers, however it is decided when, and whatever is made of the mean.
+
+use laconic_graph::dataset::Dataset;
+use laconic_train::config::Config;
+use laconic_train::run::Outcome;
+use laconic_wire::Kind;
+
+use crate::fixture::{config, graph, run};
+
+/// Rounds of every run here.
+const ROUNDS: &str = "train.epochs=12";
+
+fn averaged(dataset: &Dataset, keys: &[&str], workers: u32) -> Vec<Outcome> {
+    run(&config(&[&[ROUNDS, "train.eval_every=0"], keys].concat()), dataset, workers)
+}
+
+/// The bits of the model that all workers end with.
+fn last(outcomes: &[Outcome]) -> Vec<u32> {
+    assert!(outcomes.iter().all(|outcome| outcome.trained == outcomes[0].trained), "workers end with one model");
+    outcomes[0].trained.last.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The frames of models that a worker has sent.
+fn frames(outcomes: &[Outcome]) -> u64 {
+    outcomes[1].sent.totals_by_kind()[Kind::Parameters].frames
+}
+
+fn refusal(keys: &[&str]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+    Config::parse("", &keys).map(drop).expect_err("a refusal").to_string()
+}
+
+#[test]
+fn models_that_stay_near_the_mean_are_averaged_as_if_nobody_asked() {
+    let dataset = graph(150, 4);
+    let plain = averaged(&dataset, &["train.sync_every=6"], 3);
+    let near = averaged(&dataset, &["train.sync_every=6", "train.sync_drift=1e9", "train.sync_least=2"], 3);
+    assert_eq!(last(&plain), last(&near));
+    assert_eq!(frames(&plain), frames(&near));
+}
+
+#[test]
+fn models_that_leave_the_mean_at_once_are_averaged_whenever_workers_ask() {
+    let dataset = graph(150, 4);
+    let often = averaged(&dataset, &["train.sync_every=2"], 3);
+    let far = averaged(&dataset, &["train.sync_every=6", "train.sync_drift=1e-9", "train.sync_least=2"], 3);
+    assert_eq!(last(&often), last(&far));
+    assert_eq!(frames(&often), frames(&far));
+    // All means that there may be are those that were foreseen.
+    let models = |outcome: &Outcome| outcome.predicted.totals_by_kind()[Kind::Parameters];
+    assert!(far.iter().all(|outcome| outcome.sent.totals_by_kind()[Kind::Parameters] == models(outcome)));
+}
+
+#[test]
+fn means_by_drift_lie_between_as_few_and_as_many_as_are_asked_for() {
+    let dataset = graph(150, 4);
+    let of = |drift: &str| frames(&averaged(&dataset, &["train.sync_every=6", drift, "train.sync_least=1"], 3));
+    let drifts = ["train.sync_drift=1e-9", "train.sync_drift=0.03", "train.sync_drift=0.1", "train.sync_drift=1e9"];
+    let found = drifts.map(of);
+    assert!(found.is_sorted_by(|more, fewer| more >= fewer), "{found:?}");
+    assert!(found[1] < found[0] && found[2] > found[3], "{found:?}: some drift lies between");
+}
+
+#[test]
+fn whoever_asks_says_so_in_few_bytes_that_were_foreseen() {
+    let dataset = graph(150, 4);
+    let keys = ["train.sync_every=6", "train.sync_drift=1e9", "train.sync_least=2"];
+    let control = |outcomes: &[Outcome]| outcomes[0].sent.totals_by_kind()[Kind::Control];
+    let (plain, asking) = (averaged(&dataset, &keys[..1], 3), averaged(&dataset, &keys, 3));
+    // Rounds 2, 4, 8 and 10, two peers each, a number of 8 bytes.
+    assert_eq!(control(&asking).frames - control(&plain).frames, 8);
+    assert_eq!(control(&asking).payload - control(&plain).payload, 8 * 8);
+    let foreseen = |outcome: &Outcome| outcome.predicted.totals_by_kind()[Kind::Control];
+    assert!(asking.iter().all(|outcome| outcome.sent.totals_by_kind()[Kind::Control] == foreseen(outcome)));
+}
+
+#[test]
+fn means_by_drift_are_refused_where_no_models_are_averaged_and_where_bounds_make_no_sense() {
+    for (keys, words) in [
+        (&["train.sync_drift=0.1"][..], "with train.sync_every above 1"),
+        (&["train.sync_drift=0", "train.sync_every=4"], "train.sync_drift = 0: expected a number above 0"),
+        (&["train.sync_drift=nan", "train.sync_every=4"], "expected a number above 0"),
+        (&["train.sync_drift=0.1", "train.sync_every=4", "train.sync_least=3"], "divides train.sync_every = 4"),
+        (&["train.sync_drift=0.1", "train.sync_every=4", "train.sync_least=0"], "divides train.sync_every = 4"),
+        (&["train.sync_every=4", "train.sync_least=2"], "train.sync_drift alone reads it"),
+        (&["train.sync_drift=0.1", "train.sync_every=4", "schedule.kind=averaging"], "schedule.interval"),
+    ] {
+        let error = refusal(keys);
+        assert!(error.contains(words), "{keys:?}: {error}");
+    }
+}
