@@ -17,6 +17,11 @@ fn models_that_are_averaged_every_so_many_rounds_are_those_of_numpy() {
 }
 
 #[test]
+fn means_with_an_outer_step_are_those_of_numpy() {
+    agrees("outer");
+}
+
+#[test]
 fn models_that_are_averaged_where_they_have_drifted_are_those_of_numpy() {
     agrees("drift");
 }

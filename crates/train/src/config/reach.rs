@@ -84,6 +84,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.sync_every",
             "train.sync_drift",
             "train.sync_least",
+            "train.outer",
             "train.class_weights",
             "train.seed",
             "train.precision",

@@ -56,6 +56,10 @@ pub struct TrainConfig {
     /// With train.sync_drift: rounds after which workers ask each other whether a model has moved so far, and so the
     /// fewest between two means; train.sync_every is a multiple of it.
     pub sync_least: u32,
+    /// { lr = 0.7, momentum = 0.9 }: with train.sync_every above 1, what models have moved since the last mean is the
+    /// gradient of a step of SGD with Nesterov's momentum (the mean is taken as it is).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outer: Option<OuterConfig>,
     /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
@@ -133,6 +137,7 @@ impl Default for TrainConfig {
             sync_every: 1,
             sync_drift: None,
             sync_least: 1,
+            outer: None,
             seed: 0,
             eval_every: 1,
             patience: 0,
@@ -142,6 +147,22 @@ impl Default for TrainConfig {
             part_figures: true,
             threads: 0,
         }
+    }
+}
+
+/// `train.outer`: the step that is taken from one mean of models to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OuterConfig {
+    /// How much of the step is taken; with 1 and no momentum it leads to the mean.
+    pub lr: f32,
+    /// Share of the steps before that is taken once more.
+    pub momentum: f32,
+}
+
+impl Default for OuterConfig {
+    fn default() -> Self {
+        OuterConfig { lr: 0.7, momentum: 0.9 }
     }
 }
 

@@ -41,6 +41,17 @@ impl Cadence {
     pub(super) fn check(config: &Config) -> Result<()> {
         let train = &config.train;
         let refuse = |what: String| Err(TrainError::config(what));
+        if let Some(outer) = train.outer {
+            if train.sync_every == 1 {
+                return refuse(format!("train.outer: {AVERAGED}"));
+            }
+            if !(outer.lr.is_finite() && outer.lr > 0.0) {
+                return refuse(format!("train.outer.lr = {}: expected a number above 0", outer.lr));
+            }
+            if !(0.0..1.0).contains(&outer.momentum) {
+                return refuse(format!("train.outer.momentum = {}: expected 0 or more, below 1", outer.momentum));
+            }
+        }
         match train.sync_drift {
             Some(_) if train.sync_every == 1 => refuse(format!("train.sync_drift: {AVERAGED}")),
             Some(drift) if !(drift.is_finite() && drift > 0.0) => {

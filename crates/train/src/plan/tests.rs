@@ -45,6 +45,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "train.horizon",
         "train.part_figures",
         "train.sync_drift",
+        "train.outer",
         "schedule.hand_on",
         "schedule.limit",
         "schedule.evaluator",

@@ -75,6 +75,41 @@ fn whoever_asks_says_so_in_few_bytes_that_were_foreseen() {
 }
 
 #[test]
+fn an_outer_step_of_rate_1_without_momentum_is_the_mean() {
+    let dataset = graph(150, 4);
+    for more in [&["model.arch=sage"][..], &["model.norm=batch"], &["train.sync_drift=0.05"]] {
+        let keys = [&["train.sync_every=3"], more].concat();
+        let outer = [&keys[..], &["train.outer={lr=1.0,momentum=0.0}"]].concat();
+        assert_eq!(last(&averaged(&dataset, &keys, 3)), last(&averaged(&dataset, &outer, 3)), "{keys:?}");
+    }
+}
+
+#[test]
+fn an_outer_step_costs_no_byte_and_changes_the_model() {
+    let dataset = graph(150, 4);
+    let (plain, outer) = (&["train.sync_every=3"][..], &["train.sync_every=3", "train.outer={}"][..]);
+    let (plain, outer) = (averaged(&dataset, plain, 3), averaged(&dataset, outer, 3));
+    assert!(plain.iter().zip(&outer).all(|(plain, outer)| plain.sent.total() == outer.sent.total()));
+    assert_ne!(last(&plain), last(&outer));
+}
+
+#[test]
+fn outer_steps_are_refused_where_no_models_are_averaged_and_where_they_lead_nowhere() {
+    for (keys, words) in [
+        (&["train.outer={}"][..], "with train.sync_every above 1"),
+        (&["train.outer={lr=0.0}", "train.sync_every=4"], "train.outer.lr = 0: expected a number above 0"),
+        (
+            &["train.outer={momentum=1.0}", "train.sync_every=4"],
+            "train.outer.momentum = 1: expected 0 or more, below 1",
+        ),
+        (&["train.outer={}", "train.sync_every=4", "schedule.kind=averaging"], "schedule.interval"),
+    ] {
+        let error = refusal(keys);
+        assert!(error.contains(words), "{keys:?}: {error}");
+    }
+}
+
+#[test]
 fn means_by_drift_are_refused_where_no_models_are_averaged_and_where_bounds_make_no_sense() {
     for (keys, words) in [
         (&["train.sync_drift=0.1"][..], "with train.sync_every above 1"),

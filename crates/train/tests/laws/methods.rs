@@ -64,7 +64,7 @@ pub const CODECS: [&[&str]; 18] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 16] = [
+pub const OTHERS: [&[&str]; 17] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -84,6 +84,7 @@ pub const OTHERS: [&[&str]; 16] = [
     &[r#"messages.parameters={codec="quantised",bits=4}"#],
     &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
     &["train.sync_every=3"],
+    &["train.sync_every=2", "train.outer={}", r#"messages.parameters={codec="quantised",bits=8}"#],
     &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
     &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],
     &[

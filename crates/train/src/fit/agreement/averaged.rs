@@ -4,6 +4,7 @@ use laconic_nn::kernels::measure::norm;
 use laconic_wire::collectives;
 
 use super::{Agreement, OWN_OPTIMISER, Turn, makes};
+use crate::config::OuterConfig;
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::exchange::timeline::Phase;
@@ -21,12 +22,18 @@ pub(super) const KIND: AgreementKind = AgreementKind {
 };
 
 /// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers,
-/// weighted by their training rows. What travels is how far each has moved since they last agreed.
+/// weighted by their training rows. What travels is how far each has moved since they last agreed. With an outer step
+/// (DiLoCo, Douillard et al., 2023) the mean of that is a gradient.
 #[derive(Default)]
 struct AveragedModels {
     /// Parameters as they were when workers last agreed.
     agreed: Vec<f32>,
+    /// What momentum has made of the outer steps before; the same on all workers.
+    velocity: Vec<f32>,
 }
+
+/// The name under which it is saved.
+const VELOCITY: &str = "outer.velocity";
 
 impl Agreement for AveragedModels {
     fn rows(&self, _worker: &Worker, own: f64) -> f64 {
@@ -53,12 +60,17 @@ impl Agreement for AveragedModels {
 
     fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         let Turn { worker, progress, gradient, extras, reduction, round } = turn;
-        let weight = worker.weight();
+        // Running statistics stand behind what has a gradient, and are averaged as they are.
+        let (weight, trained) = (worker.weight(), gradient.len());
         gradient.clear();
         gradient.extend(progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight));
         extras.loss *= f64::from(weight);
         reduction.sum(worker, *round, gradient, extras)?;
         progress.clocks.note_gradient(gradient);
+        if let Some(outer) = worker.plan.config.train.outer {
+            self.velocity.resize(trained, 0.0);
+            outer_step(outer, &mut gradient[..trained], &mut self.velocity);
+        }
         self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
         progress.parameters.copy_from_slice(&self.agreed);
         Ok(())
@@ -67,6 +79,9 @@ impl Agreement for AveragedModels {
     fn save(&self, progress: &Progress, saved: &mut Saved) {
         for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
             saved.put(slot_name(index), slot);
+        }
+        if !self.velocity.is_empty() {
+            saved.put(Name::one(VELOCITY), &self.velocity);
         }
     }
 
@@ -81,12 +96,22 @@ impl Agreement for AveragedModels {
             slots.push(slot);
         }
         progress.optimiser.restore(steps, slots);
+        self.velocity = saved.take(&Name::one(VELOCITY))?.unwrap_or_default();
         Ok(())
     }
 }
 
 fn slot_name(index: usize) -> Name {
     Name::one(format!("optimiser.{index}"))
+}
+
+/// Makes what models have moved what the mean moves: a step of SGD with Nesterov's momentum, as PyTorch has it, for which
+/// the opposite of what has moved is the gradient.
+fn outer_step(OuterConfig { lr, momentum }: OuterConfig, moved: &mut [f32], velocity: &mut [f32]) {
+    for (moved, velocity) in moved.iter_mut().zip(velocity) {
+        *velocity = momentum * *velocity + *moved;
+        *moved = lr * (*moved + momentum * *velocity);
+    }
 }
 
 /// Whether a model has moved by more than this share of what it was. One that is no number has, so that the mean says
