@@ -22,6 +22,11 @@ fn means_with_an_outer_step_are_those_of_numpy() {
 }
 
 #[test]
+fn models_whose_largest_values_alone_cross_are_those_of_numpy() {
+    agrees("largest");
+}
+
+#[test]
 fn models_that_are_averaged_where_they_have_drifted_are_those_of_numpy() {
     agrees("drift");
 }

@@ -127,6 +127,9 @@ fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
     if kind.options.contains(&"pieces") {
         tried.push(Options::default().with("pieces", 4.0));
     }
+    if kind.options.contains(&"sizes") {
+        tried.push(Options::default().with("share", 0.3).with("sizes", 5.0));
+    }
     if kind.wraps {
         let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers);
         tried.extend(plain.map(|inner| Options::default().with("inner", inner.name)));

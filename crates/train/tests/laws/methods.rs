@@ -26,7 +26,7 @@ pub const ARCHS: [&[&str]; 5] = [
 ];
 
 /// Coders of rows whose bytes follow from shapes and rounds.
-pub const CODECS: [&[&str]; 18] = [
+pub const CODECS: [&[&str]; 19] = [
     &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
     &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
     &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
@@ -57,6 +57,11 @@ pub const CODECS: [&[&str]; 18] = [
     &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"],
     &[r#"messages.forward={codec="codewords",pieces=3}"#, "messages.backward=codewords"],
     &[
+        r#"messages.forward={codec="largest",share=0.3,sizes=4}"#,
+        "messages.backward=largest",
+        r#"messages.parameters={codec="largest",share=0.1}"#,
+    ],
+    &[
         r#"messages.forward={codec="low_rank",rank=2}"#,
         r#"messages.backward={codec="low_rank",rank="classes",inner="half"}"#,
         r#"messages.parameters={codec="low_rank",rank="classes",inner="quantised",bits=8}"#,
@@ -64,7 +69,7 @@ pub const CODECS: [&[&str]; 18] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 17] = [
+pub const OTHERS: [&[&str]; 18] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -84,6 +89,7 @@ pub const OTHERS: [&[&str]; 17] = [
     &[r#"messages.parameters={codec="quantised",bits=4}"#],
     &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
     &["train.sync_every=3"],
+    &["train.sync_every=3", "messages.parameters=largest"],
     &["train.sync_every=2", "train.outer={}", r#"messages.parameters={codec="quantised",bits=8}"#],
     &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
     &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],

@@ -1,10 +1,10 @@
 //! The codecs of this crate. This file alone knows all of them.
 
-use super::{CodecKind, CodecRegistry, Codewords, Exact, Half, LowRank, Masked, Quantised};
+use super::{CodecKind, CodecRegistry, Codewords, Exact, Half, Largest, LowRank, Masked, Quantised};
 
 /// One line each. The first is the one inside a codec that wraps another and names none.
 const OURS: &[&CodecKind] =
-    &[&Exact::KIND, &Half::KIND, &Quantised::KIND, &Codewords::KIND, &LowRank::KIND, &Masked::KIND];
+    &[&Exact::KIND, &Half::KIND, &Quantised::KIND, &Codewords::KIND, &LowRank::KIND, &Largest::KIND, &Masked::KIND];
 
 impl Default for CodecRegistry {
     fn default() -> CodecRegistry {
