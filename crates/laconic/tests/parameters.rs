@@ -27,6 +27,16 @@ fn models_whose_largest_values_alone_cross_are_those_of_numpy() {
 }
 
 #[test]
+fn models_whose_gradients_are_corrected_are_those_of_numpy_with_option_ii() {
+    agrees("scaffold");
+}
+
+#[test]
 fn models_that_are_averaged_where_they_have_drifted_are_those_of_numpy() {
     agrees("drift");
+}
+
+#[test]
+fn all_of_it_together_is_what_numpy_makes_of_it() {
+    agrees("all");
 }

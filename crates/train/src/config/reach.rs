@@ -85,6 +85,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.sync_drift",
             "train.sync_least",
             "train.outer",
+            "train.correction",
             "train.class_weights",
             "train.seed",
             "train.precision",

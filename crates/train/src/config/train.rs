@@ -60,6 +60,10 @@ pub struct TrainConfig {
     /// gradient of a step of SGD with Nesterov's momentum (the mean is taken as it is).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outer: Option<OuterConfig>,
+    /// scaffold: with train.sync_every above 1, each worker's gradients are corrected by how its own mean gradient has
+    /// differed from that of all; a mean sends twice as much (none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
     /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
@@ -138,6 +142,7 @@ impl Default for TrainConfig {
             sync_drift: None,
             sync_least: 1,
             outer: None,
+            correction: None,
             seed: 0,
             eval_every: 1,
             patience: 0,
@@ -164,6 +169,14 @@ impl Default for OuterConfig {
     fn default() -> Self {
         OuterConfig { lr: 0.7, momentum: 0.9 }
     }
+}
+
+/// `train.correction`: what is added to the gradients of workers whose models are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Correction {
+    /// Control variates (Karimireddy et al., 2020).
+    Scaffold,
 }
 
 /// `train.class_weights`: what each class counts for in the loss of training. Figures do not know of it.

@@ -1,6 +1,7 @@
 //! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
 
 mod averaged;
+mod scaffold;
 
 use laconic_nn::registry::Kind;
 use laconic_wire::WireError;
@@ -203,7 +204,7 @@ pub trait Agreement {
 }
 
 /// Every agreement that this crate has: one of them suits each cadence.
-pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, averaged::KIND, NOBODY];
+pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, averaged::KIND, scaffold::KIND, NOBODY];
 
 impl Kind for AgreementKind {
     fn name(&self) -> &'static str {

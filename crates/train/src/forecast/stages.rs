@@ -438,7 +438,11 @@ impl<'a> StageForecast<'a> {
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
         let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
-        let what = if plan.cadence.is_local() { What::Models } else { What::ParameterGradients };
+        let what = match plan.cadence {
+            cadence if cadence.corrects() => What::CorrectedModels,
+            cadence if cadence.is_local() => What::Models,
+            _ => What::ParameterGradients,
+        };
         let (exact, extras) = (Reducer::exact(), extras_count(plan));
         let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
         book.note(what, 0, |ledger| {

@@ -18,6 +18,8 @@ pub struct Cadence {
     sync_every: u32,
     /// Rounds after which workers ask each other whether they agree earlier, 0 for never.
     asks_every: u32,
+    /// Whether gradients are corrected by what workers say of theirs with each mean.
+    corrects: bool,
     eval_every: u32,
     checkpoint_every: u32,
     /// Whether a worker agrees with nobody by itself: somebody else takes the mean of models.
@@ -31,6 +33,7 @@ impl Cadence {
         Cadence {
             sync_every: train.sync_every,
             asks_every: train.sync_drift.map_or(0, |_| train.sync_least),
+            corrects: train.correction.is_some(),
             eval_every: train.eval_every,
             checkpoint_every: out.checkpoint_every,
             is_alone: false,
@@ -41,6 +44,9 @@ impl Cadence {
     pub(super) fn check(config: &Config) -> Result<()> {
         let train = &config.train;
         let refuse = |what: String| Err(TrainError::config(what));
+        if train.correction.is_some() && train.sync_every == 1 {
+            return refuse(format!("train.correction: {AVERAGED}"));
+        }
         if let Some(outer) = train.outer {
             if train.sync_every == 1 {
                 return refuse(format!("train.outer: {AVERAGED}"));
@@ -87,6 +93,11 @@ impl Cadence {
     /// added up.
     pub fn is_local(&self) -> bool {
         self.sync_every > 1 || self.is_alone
+    }
+
+    /// Whether models are averaged and gradients corrected in between.
+    pub fn corrects(&self) -> bool {
+        self.corrects && self.is_local() && !self.is_alone
     }
 
     /// Whether workers agree after round `done` of `rounds` (from 1).

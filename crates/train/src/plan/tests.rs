@@ -46,6 +46,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "train.part_figures",
         "train.sync_drift",
         "train.outer",
+        "train.correction",
         "schedule.hand_on",
         "schedule.limit",
         "schedule.evaluator",

@@ -110,6 +110,42 @@ fn outer_steps_are_refused_where_no_models_are_averaged_and_where_they_lead_nowh
 }
 
 #[test]
+fn one_worker_corrects_nothing() {
+    let dataset = graph(150, 4);
+    let [plain, corrected] = [&["train.sync_every=3"][..], &["train.sync_every=3", "train.correction=scaffold"]]
+        .map(|keys| averaged(&dataset, keys, 1).swap_remove(0).trained.last);
+    let far = plain.iter().zip(&corrected).map(|(one, other)| (one - other).abs()).fold(0.0, f32::max);
+    assert!(far < 1e-5, "{far}");
+}
+
+#[test]
+fn corrected_means_send_twice_the_values_and_say_so_before() {
+    let dataset = graph(150, 4);
+    let keys = ["train.sync_every=3", "train.correction=scaffold"];
+    let (plain, corrected) = (averaged(&dataset, &keys[..1], 3), averaged(&dataset, &keys, 3));
+    for (plain, corrected) in plain.iter().zip(&corrected) {
+        let of = |outcome: &Outcome| outcome.sent.totals_by_kind()[Kind::Parameters];
+        assert_eq!(of(plain).frames, of(corrected).frames);
+        let values = plain.trained.last.len() as u64;
+        // Chunks of an odd number differ by a value a frame; what rides along is the same.
+        let more = of(corrected).payload - of(plain).payload;
+        assert!(more.abs_diff(4 * 4 * values * 4 / 3) <= 4 * of(plain).frames, "{more} for {values} values in 4 means");
+        assert_eq!(corrected.sent, corrected.predicted);
+    }
+}
+
+#[test]
+fn corrections_are_refused_where_no_models_are_averaged() {
+    for (keys, words) in [
+        (&["train.correction=scaffold"][..], "with train.sync_every above 1"),
+        (&["train.correction=scaffold", "train.sync_every=4", "schedule.kind=averaging"], "schedule.interval"),
+    ] {
+        let error = refusal(keys);
+        assert!(error.contains(words), "{keys:?}: {error}");
+    }
+}
+
+#[test]
 fn means_by_drift_are_refused_where_no_models_are_averaged_and_where_bounds_make_no_sense() {
     for (keys, words) in [
         (&["train.sync_drift=0.1"][..], "with train.sync_every above 1"),

@@ -69,7 +69,7 @@ pub const CODECS: [&[&str]; 19] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 18] = [
+pub const OTHERS: [&[&str]; 19] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -90,6 +90,7 @@ pub const OTHERS: [&[&str]; 18] = [
     &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
     &["train.sync_every=3"],
     &["train.sync_every=3", "messages.parameters=largest"],
+    &["train.sync_every=2", "train.correction=scaffold", r#"messages.parameters={codec="quantised",bits=8}"#],
     &["train.sync_every=2", "train.outer={}", r#"messages.parameters={codec="quantised",bits=8}"#],
     &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
     &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],
@@ -129,7 +130,7 @@ pub const BOUNDED: [&[&str]; 10] = [
     &["train.sync_every=4", "train.sync_drift=0.1"],
     &[
         "train.sync_every=6",
-        "train.sync_drift=0.05",
+        "train.sync_drift=0.12",
         "train.sync_least=2",
         r#"messages.parameters={codec="quantised",bits=4}"#,
         "messages.forward=half",

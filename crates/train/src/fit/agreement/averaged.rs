@@ -15,7 +15,7 @@ use crate::worker::Worker;
 
 pub(super) const KIND: AgreementKind = AgreementKind {
     name: "averaged_models",
-    suits: |cadence| cadence.is_local() && !cadence.is_alone(),
+    suits: |cadence| cadence.is_local() && !cadence.is_alone() && !cadence.corrects(),
     sums: |network| vec![network.len()],
     remembers: OWN_OPTIMISER,
     build: || makes(|| Box::new(AveragedModels::default())),
@@ -25,7 +25,7 @@ pub(super) const KIND: AgreementKind = AgreementKind {
 /// weighted by their training rows. What travels is how far each has moved since they last agreed. With an outer step
 /// (DiLoCo, Douillard et al., 2023) the mean of that is a gradient.
 #[derive(Default)]
-struct AveragedModels {
+pub(super) struct AveragedModels {
     /// Parameters as they were when workers last agreed.
     agreed: Vec<f32>,
     /// What momentum has made of the outer steps before; the same on all workers.
@@ -59,20 +59,10 @@ impl Agreement for AveragedModels {
     }
 
     fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
-        let Turn { worker, progress, gradient, extras, reduction, round } = turn;
-        // Running statistics stand behind what has a gradient, and are averaged as they are.
-        let (weight, trained) = (worker.weight(), gradient.len());
-        gradient.clear();
-        gradient.extend(progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight));
-        extras.loss *= f64::from(weight);
-        reduction.sum(worker, *round, gradient, extras)?;
-        progress.clocks.note_gradient(gradient);
-        if let Some(outer) = worker.plan.config.train.outer {
-            self.velocity.resize(trained, 0.0);
-            outer_step(outer, &mut gradient[..trained], &mut self.velocity);
-        }
-        self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
-        progress.parameters.copy_from_slice(&self.agreed);
+        let trained = turn.gradient.len();
+        self.set_moved(turn);
+        turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
+        self.follow(turn, trained);
         Ok(())
     }
 
@@ -98,6 +88,31 @@ impl Agreement for AveragedModels {
         progress.optimiser.restore(steps, slots);
         self.velocity = saved.take(&Name::one(VELOCITY))?.unwrap_or_default();
         Ok(())
+    }
+}
+
+impl AveragedModels {
+    /// Makes the gradient what this worker adds to the mean of how far models have moved, and its loss the same of the
+    /// mean loss.
+    pub(super) fn set_moved(&self, turn: &mut Turn<'_>) {
+        let weight = turn.worker.weight();
+        turn.gradient.clear();
+        let moved = turn.progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight);
+        turn.gradient.extend(moved);
+        turn.extras.loss *= f64::from(weight);
+    }
+
+    /// Goes on from where the gradient, which is how far models have moved on average, leads. Running statistics stand
+    /// behind so many values that are trained, and are averaged as they are.
+    pub(super) fn follow(&mut self, turn: &mut Turn<'_>, trained: usize) {
+        let Turn { worker, progress, gradient, .. } = turn;
+        progress.clocks.note_gradient(gradient);
+        if let Some(outer) = worker.plan.config.train.outer {
+            self.velocity.resize(trained, 0.0);
+            outer_step(outer, &mut gradient[..trained], &mut self.velocity);
+        }
+        self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
+        progress.parameters.copy_from_slice(&self.agreed);
     }
 }
 
