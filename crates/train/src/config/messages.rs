@@ -29,7 +29,8 @@ pub struct MessagesConfig {
     /// codec, … };
     /// quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a share of them such
     /// as 0.2, lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`); codewords: pieces = bytes of a
-    /// row; low_rank: rank = number | classes, inner; largest: share of the values, sizes that are told apart; masked: ratio = number or a ramp { law = fixed | linear |
+    /// row; low_rank: rank = number | classes, inner; largest: share of the values, sizes that are told apart; masked:
+    /// ratio = number or a ramp { law = fixed | linear |
     /// exponential | staircase | columns, clock = epoch | elapsed | bytes | gradient_norm (needs train.sync_every = 1),
     /// from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; quantised and masked:
     /// reveal.

@@ -174,7 +174,8 @@ pub trait Agreement {
     /// If another worker does not answer, or training has left the numbers.
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
 
-    /// Whether workers agree after the step of a round in which they ask each other ([`Cadence::asks`]); the same answer
+    /// Whether workers agree after the step of a round in which they ask each other ([`Cadence::asks`]); the same
+    /// answer
     /// on all of them.
     ///
     /// # Errors

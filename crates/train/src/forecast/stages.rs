@@ -379,10 +379,8 @@ impl<'a> StageForecast<'a> {
             bounds.round(at, occasion.evaluates, book)?;
         }
         if occasion.asks {
-            let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
-            book.note(What::Drift, 0, |ledger| {
-                collectives::forecast_all_reduce_f64(ledger, Step::Drift.tag(round), size, rank, 1);
-            });
+            let (tag, rank, size) = (Step::Drift.tag(round), Rank(self.shapes.rank), self.shapes.workers());
+            book.note(What::Drift, 0, |ledger| collectives::forecast_all_reduce_f64(ledger, tag, size, rank, 1));
         }
         if occasion.agrees || occasion.asks {
             self.reduction(round, book)?;

@@ -1,7 +1,8 @@
 //! `largest`: the values of a message that are largest in size, and nothing of the others. For parameters with error
 //! feedback, under which what was left out comes later.
 //!
-//! SparseLoCo (Sarfi et al., 2025, arXiv 2508.15706) sends 1 to 3 % of what a model has moved so, in two bits each. Where
+//! SparseLoCo (Sarfi et al., 2025, arXiv 2508.15706) sends 1 to 3 % of what a model has moved so, in two bits each.
+//! Where
 //! these values stand takes an Elias-Fano code (Elias, 1974; Fano, 1971), whose size follows from how many there are.
 
 use super::values::not_finite;
@@ -14,7 +15,8 @@ use crate::{Result, WireError};
 /// 1982), so that one of them takes the sign alone.
 ///
 /// Of `n` values `k = ⌈share · n⌉` take `4 · sizes` bytes and, for the `w` with which it is least, `k · (w + 1) +
-/// ⌊(n − 1) / 2ʷ⌋` bits of positions and `k · (1 + ⌈log₂ sizes⌉)` bits of values: at a share of 0.02 in two sizes some 9.6
+/// ⌊(n − 1) / 2ʷ⌋` bits of positions and `k · (1 + ⌈log₂ sizes⌉)` bits of values: at a share of 0.02 in two sizes some
+/// 9.6
 /// bits for each value that travels. A message that takes no fewer bytes so travels as it is. Costs some 20 · k · sizes
 /// comparisons and a look at each value. Not linear; the backward pass treats it as the identity.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +49,8 @@ struct Form {
 }
 
 impl Largest {
-    /// The entry in registries. Options: `share` of the values, 0.02 if not given, and `sizes` that are told apart, 2 if
+    /// The entry in registries. Options: `share` of the values, 0.02 if not given, and `sizes` that are told apart, 2
+    /// if
     /// not given.
     pub const KIND: CodecKind = CodecKind {
         name: "largest",
@@ -198,7 +201,8 @@ fn largest(values: &[f32], count: usize) -> Vec<usize> {
     positions
 }
 
-/// So many sizes that stand for these ascending ones: in the middle of equal shares of them to begin with, then means of
+/// So many sizes that stand for these ascending ones: in the middle of equal shares of them to begin with, then means
+/// of
 /// those that each is nearest to.
 fn sizes_of(magnitudes: &[f32], count: usize) -> Vec<f32> {
     let mut sizes: Vec<f32> =
@@ -295,7 +299,8 @@ mod tests {
     }
 
     proptest! {
-        /// What error feedback asks of a codec (Stich et al., 2018): what is lost is less than what was there by at least
+        /// What error feedback asks of a codec (Stich et al., 2018): what is lost is less than what was there by at
+        /// least
         /// what the best of the kept values are worth.
         #[test]
         fn what_is_lost_is_less_than_what_was_there(
@@ -322,7 +327,8 @@ mod tests {
             order.sort_by(|one, other| values[*other].abs().total_cmp(&values[*one].abs()));
             for (place, at) in order.into_iter().enumerate() {
                 let (value, found) = (values[at], found[at]);
-                prop_assert!(if place < kept { found * value >= 0.0 } else { found == 0.0 }, "{value} arrives as {found}");
+                let fits = if place < kept { found * value >= 0.0 } else { found == 0.0 };
+                prop_assert!(fits, "{value} arrives as {found}");
             }
         }
     }

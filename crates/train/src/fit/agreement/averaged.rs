@@ -120,7 +120,8 @@ fn slot_name(index: usize) -> Name {
     Name::one(format!("optimiser.{index}"))
 }
 
-/// Makes what models have moved what the mean moves: a step of SGD with Nesterov's momentum, as PyTorch has it, for which
+/// Makes what models have moved what the mean moves: a step of SGD with Nesterov's momentum, as PyTorch has it, for
+/// which
 /// the opposite of what has moved is the gradient.
 fn outer_step(OuterConfig { lr, momentum }: OuterConfig, moved: &mut [f32], velocity: &mut [f32]) {
     for (moved, velocity) in moved.iter_mut().zip(velocity) {
