@@ -2,24 +2,7 @@
 
 mod program;
 
-use std::path::Path;
-use std::process::Command;
-
-use program::{Place, needs};
-
-/// What a program in Python prints; nothing where there is no NumPy.
-fn printed(program: &str, arguments: &[&str]) -> Option<String> {
-    let there = Command::new("python3").args(["-c", "import numpy"]).output();
-    if !there.is_ok_and(|there| there.status.success()) {
-        needs::missing("python", "Python with numpy");
-        return None;
-    }
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
-    let ran = Command::new("python3").arg(program).args(arguments).output().expect("python3");
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
-    Some(said)
-}
+use program::{Place, printed};
 
 #[test]
 fn columns_of_labels_and_codewords_are_those_that_numpy_makes_of_the_graph() {

@@ -333,3 +333,12 @@ fn random_columns_with_feedback_lack_no_more_after_many_rounds() {
     let (few, many) = (of(20), of(400));
     assert!(many < 2.0 * few, "{few:e} after 20 rounds, {many:e} after 400");
 }
+
+#[test]
+fn the_largest_values_with_feedback_lack_no_more_after_many_rounds() {
+    let largest = CodecRegistry::default().get("largest").copied().unwrap();
+    let of = |rounds| drift_of(|| reducer_of(&largest, Level::WHOLE, true), rounds);
+    // Each value has its turn about every fiftieth round.
+    let (few, many) = (of(200), of(800));
+    assert!(many < 2.0 * few, "{few:e} after 200 rounds, {many:e} after 800");
+}

@@ -133,6 +133,9 @@ fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
     if kind.options.contains(&"pieces") {
         tried.push(Options::default().with("pieces", 4.0));
     }
+    if kind.options.contains(&"sizes") {
+        tried.push(Options::default().with("share", 0.3).with("sizes", 5.0));
+    }
     if kind.wraps {
         let sends_all = |inner: &&CodecKind| kind.name != "low_rank" || !inner.leaves_out;
         let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers && sends_all(inner));

@@ -8,7 +8,7 @@ pub mod needs;
 
 pub mod exported;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A fresh folder to run the program in.
@@ -80,4 +80,18 @@ impl Place {
             assert!(ran.err.contains(word), "{line}: expected '{word}' in: {}", ran.err);
         }
     }
+}
+
+/// What one of the repository's programs in Python prints, which has to succeed; nothing where there is no NumPy.
+pub fn printed(program: &str, arguments: &[&str]) -> Option<String> {
+    let there = Command::new("python3").args(["-c", "import numpy"]).output();
+    if !there.is_ok_and(|there| there.status.success()) {
+        needs::missing("python", "Python with numpy");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
+    let ran = Command::new("python3").arg(program).args(arguments).output().expect("python3");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    Some(said)
 }

@@ -25,14 +25,15 @@ pub struct MessagesConfig {
     /// With messages.auto, the validation figure with which it is content, such as 0.66 (none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// Codec of features and activations: exact | half | quantised | codewords | low_rank | top | entropy | grouped |
-    /// masked, or { codec, … }; quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period =
-    /// rounds or a share of them such as 0.2, lambda, menu = widths that random and adaptive choose from (`[2, 4, 8]`);
-    /// codewords: pieces = bytes of a row; low_rank: rank = number | classes, inner; top: keep = values of a row, bits;
-    /// entropy: inner, or one around another such as "grouped/quantised"; grouped: rows of a group, inner; masked:
-    /// ratio = number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed |
-    /// bytes | gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random |
-    /// prefix, rescale, whole_last; quantised and masked: reveal.
+    /// Codec of features and activations: exact | half | quantised | codewords | low_rank | largest | top | entropy |
+    /// grouped | masked, or { codec, … }; quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp,
+    /// period = rounds or a share of them such as 0.2, lambda, menu = widths that random and adaptive choose from (`[2,
+    /// 4, 8]`); codewords: pieces = bytes of a row; low_rank: rank = number | classes, inner; largest: share of the
+    /// values, sizes that are told apart; top: keep = values of a row, bits; entropy: inner, or one around another such
+    /// as "grouped/quantised"; grouped: rows of a group, inner; masked: ratio = number or a ramp { law = fixed | linear
+    /// | exponential | staircase | columns, clock = epoch | elapsed | bytes | gradient_norm (needs train.sync_every =
+    /// 1), from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; quantised and
+    /// masked: reveal.
     pub forward: CodecChoice,
     /// Codec of activation gradients, in the same words.
     pub backward: CodecChoice,
@@ -42,8 +43,8 @@ pub struct MessagesConfig {
     /// schedule.evaluator = workers does not keep.
     pub evaluation_inputs: EvaluationInputs,
     /// Codec of parameter gradients, averaged parameters or trainers' models: exact | half | { codec = quantised, bits
-    /// } | { codec = low_rank, rank, inner } | { codec = entropy, inner } | { codec = masked, ratio, inner }, which
-    /// needs messages.error_feedback.
+    /// } | { codec = low_rank, rank, inner } | { codec = entropy, inner } | { codec = largest, share, sizes } or {
+    /// codec = masked, ratio, inner }, which need messages.error_feedback.
     pub parameters: CodecChoice,
     /// Add what a lossy messages.parameters drops to the next round's.
     pub error_feedback: bool,

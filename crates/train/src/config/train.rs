@@ -48,6 +48,22 @@ pub struct TrainConfig {
     /// Rounds between two reductions; above 1 models are averaged, weighted by training rows, instead of gradients
     /// added.
     pub sync_every: u32,
+    /// With train.sync_every above 1: models are averaged earlier, too, where one of them has moved this far since the
+    /// last mean, by norm and as a share of that mean's, such as 0.05; train.sync_every is then the most rounds between
+    /// two means (averaged at train.sync_every alone).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_drift: Option<f64>,
+    /// With train.sync_drift: rounds after which workers ask each other whether a model has moved so far, and so the
+    /// fewest between two means; train.sync_every is a multiple of it.
+    pub sync_least: u32,
+    /// { lr = 0.7, momentum = 0.9 }: with train.sync_every above 1, what models have moved since the last mean is the
+    /// gradient of a step of SGD with Nesterov's momentum (the mean is taken as it is).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outer: Option<OuterConfig>,
+    /// scaffold: with train.sync_every above 1, each worker's gradients are corrected by how its own mean gradient has
+    /// differed from that of all; a mean sends twice as much (none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
     /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
@@ -123,6 +139,10 @@ impl Default for TrainConfig {
             recompute: false,
             precision: Stored::F32,
             sync_every: 1,
+            sync_drift: None,
+            sync_least: 1,
+            outer: None,
+            correction: None,
             seed: 0,
             eval_every: 1,
             patience: 0,
@@ -133,6 +153,30 @@ impl Default for TrainConfig {
             threads: 0,
         }
     }
+}
+
+/// `train.outer`: the step that is taken from one mean of models to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OuterConfig {
+    /// How much of the step is taken; with 1 and no momentum it leads to the mean.
+    pub lr: f32,
+    /// Share of the steps before that is taken once more.
+    pub momentum: f32,
+}
+
+impl Default for OuterConfig {
+    fn default() -> Self {
+        OuterConfig { lr: 0.7, momentum: 0.9 }
+    }
+}
+
+/// `train.correction`: what is added to the gradients of workers whose models are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Correction {
+    /// Control variates (Karimireddy et al., 2020).
+    Scaffold,
 }
 
 /// `train.class_weights`: what each class counts for in the loss of training. Figures do not know of it.

@@ -104,6 +104,8 @@ pub enum Step {
     Errors = 52,
     /// The rows of each owner that a worker needs, where the owner does not know them.
     Lists = 53,
+    /// How many workers' models have moved far since the last mean.
+    Drift = 54,
 }
 
 impl Step {
@@ -134,7 +136,7 @@ impl Step {
             Step::WidthMaps | Step::Profile | Step::LinkCosts => (Content::Widths, Training),
             Step::SplitRows | Step::PredictedBytes | Step::Rungs => (Content::Agreement, StartUp),
             Step::Digests | Step::Identities | Step::Shapes | Step::TrainerFacts => (Content::Agreement, StartUp),
-            Step::SentBytes | Step::Report | Step::PairCounts => (Content::Agreement, Training),
+            Step::SentBytes | Step::Report | Step::PairCounts | Step::Drift => (Content::Agreement, Training),
             Step::TrainerComes | Step::TrainerAnswers | Step::TrainerLeaves | Step::TrainerSent => {
                 (Content::Agreement, Training)
             }

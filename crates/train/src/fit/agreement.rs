@@ -1,5 +1,8 @@
 //! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
 
+mod averaged;
+mod scaffold;
+
 use laconic_nn::registry::Kind;
 use laconic_wire::WireError;
 use laconic_wire::collectives::{self, Reducer};
@@ -171,6 +174,16 @@ pub trait Agreement {
     /// If another worker does not answer, or training has left the numbers.
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
 
+    /// Whether workers agree after the step of a round in which they ask each other ([`Cadence::asks`]); the same
+    /// answer
+    /// on all of them.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    fn is_due(&mut self, _: &mut Turn<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// After the step of a round after which workers agree.
     ///
     /// # Errors
@@ -192,7 +205,7 @@ pub trait Agreement {
 }
 
 /// Every agreement that this crate has: one of them suits each cadence.
-pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, AVERAGED_MODELS, NOBODY];
+pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, averaged::KIND, scaffold::KIND, NOBODY];
 
 impl Kind for AgreementKind {
     fn name(&self) -> &'static str {
@@ -231,14 +244,6 @@ const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
     sums: |network| vec![network.trained()],
     remembers: None,
     build: || makes(|| Box::new(SummedGradients)),
-};
-
-const AVERAGED_MODELS: AgreementKind = AgreementKind {
-    name: "averaged_models",
-    suits: |cadence| cadence.is_local() && !cadence.is_alone(),
-    sums: |network| vec![network.len()],
-    remembers: OWN_OPTIMISER,
-    build: || makes(|| Box::new(AveragedModels::default())),
 };
 
 const NOBODY: AgreementKind = AgreementKind {
@@ -287,62 +292,4 @@ impl Agreement for Nobody {
         turn.progress.clocks.note_gradient(turn.gradient);
         Ok(())
     }
-}
-
-/// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers,
-/// weighted by their training rows. What travels is how far each has moved since they last agreed.
-#[derive(Default)]
-struct AveragedModels {
-    /// Parameters as they were when workers last agreed.
-    agreed: Vec<f32>,
-}
-
-impl Agreement for AveragedModels {
-    fn rows(&self, _worker: &Worker, own: f64) -> f64 {
-        if own > 0.0 { own } else { 1.0 }
-    }
-
-    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
-        if self.agreed.is_empty() {
-            self.agreed.clone_from(&turn.progress.parameters);
-        }
-        Ok(())
-    }
-
-    fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
-        let Turn { worker, progress, gradient, extras, reduction, round } = turn;
-        let weight = worker.weight();
-        gradient.clear();
-        gradient.extend(progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight));
-        extras.loss *= f64::from(weight);
-        reduction.sum(worker, *round, gradient, extras)?;
-        progress.clocks.note_gradient(gradient);
-        self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
-        progress.parameters.copy_from_slice(&self.agreed);
-        Ok(())
-    }
-
-    fn save(&self, progress: &Progress, saved: &mut Saved) {
-        for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
-            saved.put(slot_name(index), slot);
-        }
-    }
-
-    fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()> {
-        let (steps, mine) = progress.optimiser.state();
-        let mut slots = Vec::with_capacity(mine.len());
-        for (index, (_, own)) in mine.iter().enumerate() {
-            let slot: Vec<f32> = saved.take(&slot_name(index))?.unwrap_or_default();
-            if slot.len() != own.len() {
-                return Err(odd(&slot_name(index), "values of another model"));
-            }
-            slots.push(slot);
-        }
-        progress.optimiser.restore(steps, slots);
-        Ok(())
-    }
-}
-
-fn slot_name(index: usize) -> Name {
-    Name::one(format!("optimiser.{index}"))
 }

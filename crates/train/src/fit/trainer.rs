@@ -254,11 +254,10 @@ impl<'a> Fit<'a> {
             worker.halo.timeline.start(round);
         }
         self.prepare(worker, progress, round)?;
-        let agrees = worker.plan.cadence.agrees(progress.done + 1, self.rounds());
         let value = self.gradient(worker, &progress.parameters, round)?;
         self.since.add(value);
         let mut extras = self.extras(worker);
-        let lr = self.step(worker, progress, &mut extras, round)?;
+        let (lr, agrees) = self.step(worker, progress, &mut extras, round)?;
         if agrees || worker.plan.cadence.is_alone() {
             self.since = Since::default();
         }
@@ -292,8 +291,15 @@ impl<'a> Fit<'a> {
         extras
     }
 
-    /// Agrees on the gradient, or after the step on the parameters, and takes the step; returns its learning rate.
-    fn step(&mut self, worker: &mut Worker, progress: &mut Progress, extras: &mut Extras, round: u32) -> Result<f32> {
+    /// Agrees on the gradient, or after the step on the parameters, and takes the step; returns its learning rate, and
+    /// whether workers have agreed.
+    fn step(
+        &mut self,
+        worker: &mut Worker,
+        progress: &mut Progress,
+        extras: &mut Extras,
+        round: u32,
+    ) -> Result<(f32, bool)> {
         let (plan, rounds) = (worker.plan.clone(), self.rounds());
         let (span, share) = (self.at.stage.span, self.share);
         let Fit { gradient, seen, reduction, agreement, .. } = self;
@@ -313,10 +319,13 @@ impl<'a> Fit<'a> {
         progress.optimiser.step(parameters, turn.gradient, lr);
         blend(&turn.worker.compute, running, seen, 1.0 - MOMENTUM);
         progress.done += 1;
-        if plan.cadence.agrees(progress.done, rounds) {
+        let done = progress.done;
+        let agrees =
+            plan.cadence.agrees(done, rounds) || (plan.cadence.asks(done, rounds) && agreement.is_due(&mut turn)?);
+        if agrees {
             agreement.after_step(&mut turn)?;
         }
-        Ok(lr)
+        Ok((lr, agrees))
     }
 
     /// Sets `gradient` to that over the round's own training rows and returns their loss: shares of the mean over all

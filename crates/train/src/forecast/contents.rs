@@ -45,6 +45,8 @@ pub enum What {
     ParameterGradients,
     /// How far a worker's copy of the model has moved.
     Models,
+    /// The same, and how the mean of its gradients has changed.
+    CorrectedModels,
     /// A trainer's model, as its steps have left it.
     TrainerModels,
     /// Means of trainers' models.
@@ -71,6 +73,8 @@ pub enum What {
     Draws,
     /// What the assigner of bits asks for and says.
     Assignment,
+    /// Whether a worker's copy of the model has moved far since the last mean.
+    Drift,
     /// Digests, counts, reports.
     Agreement,
 }
@@ -184,6 +188,9 @@ impl Item {
             }
             What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.words.noun),
             What::Models => "how far its copy of the model has moved".to_owned(),
+            What::CorrectedModels => {
+                "how far its copy of the model has moved, and how the mean of its gradients has changed".to_owned()
+            }
             What::TrainerModels => "its model for each mean, as its own steps have left it".to_owned(),
             What::Means => "means of the trainers' models, and the chosen one to go on from".to_owned(),
             What::EvaluatedMeans => "for evaluations: means of the trainers' models".to_owned(),
@@ -202,6 +209,7 @@ impl Item {
                 "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()
             }
             What::Assignment => "how much its rows vary and count for, and the bits of messages".to_owned(),
+            What::Drift => "whether its copy of the model has moved far since the last mean".to_owned(),
             What::Agreement => "digests of what it runs, counts of nodes and bytes, a closing report".to_owned(),
         }
     }
@@ -220,7 +228,8 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
-            What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => "models",
+            What::Models | What::CorrectedModels | What::TrainerModels => "models",
+            What::Means | What::EvaluatedMeans => "models",
             What::Statistics => "statistics",
             What::Errors => "summed errors",
             What::Figures => "figures",
@@ -230,7 +239,7 @@ impl What {
             What::PartCounts => "part figures",
             What::Draws => "draws",
             What::Assignment => "assignment",
-            What::Agreement | What::TrainerWords => "agreement",
+            What::Drift | What::Agreement | What::TrainerWords => "agreement",
         };
         name.replace(' ', "_")
     }
@@ -243,7 +252,8 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
-            What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => Content::Models,
+            What::Models | What::CorrectedModels | What::TrainerModels => Content::Models,
+            What::Means | What::EvaluatedMeans => Content::Models,
             What::Statistics => Content::Statistics,
             What::Errors | What::Figures => Content::Figures,
             What::Bins => Content::ScoreBins,
@@ -252,7 +262,7 @@ impl What {
             What::PartCounts => Content::PartFigures,
             What::Draws => Content::Neighbours,
             What::Assignment => Content::Widths,
-            What::Agreement | What::TrainerWords => Content::Agreement,
+            What::Drift | What::Agreement | What::TrainerWords => Content::Agreement,
         }
     }
 

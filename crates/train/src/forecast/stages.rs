@@ -218,6 +218,8 @@ struct StageForecast<'a> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Occasion {
     agrees: bool,
+    /// Whether workers ask each other whether they agree, and so may.
+    asks: bool,
     evaluates: bool,
     writes: bool,
     /// Whether it is the stage's last round.
@@ -278,6 +280,7 @@ impl<'a> StageForecast<'a> {
         };
         Occasion {
             agrees: plan.cadence.agrees(done, rounds),
+            asks: plan.cadence.asks(done, rounds),
             evaluates: plan.cadence.evaluates(done, rounds),
             writes: done == rounds || plan.cadence.writes(done, rounds),
             ends: done == rounds,
@@ -375,7 +378,11 @@ impl<'a> StageForecast<'a> {
             let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round, window };
             bounds.round(at, occasion.evaluates, book)?;
         }
-        if occasion.agrees {
+        if occasion.asks {
+            let (tag, rank, size) = (Step::Drift.tag(round), Rank(self.shapes.rank), self.shapes.workers());
+            book.note(What::Drift, 0, |ledger| collectives::forecast_all_reduce_f64(ledger, tag, size, rank, 1));
+        }
+        if occasion.agrees || occasion.asks {
             self.reduction(round, book)?;
         }
         if occasion.evaluates {
@@ -429,7 +436,11 @@ impl<'a> StageForecast<'a> {
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
         let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
-        let what = if plan.cadence.is_local() { What::Models } else { What::ParameterGradients };
+        let what = match plan.cadence {
+            cadence if cadence.corrects() => What::CorrectedModels,
+            cadence if cadence.is_local() => What::Models,
+            _ => What::ParameterGradients,
+        };
         let (exact, extras) = (Reducer::exact(), extras_count(plan));
         let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
         book.note(what, 0, |ledger| {

@@ -3,15 +3,23 @@
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
 use crate::config::Config;
+use crate::error::{Result, TrainError};
 
 /// Rounds of a stage at most: logs and ledgers have rows for each, and predictions may walk through all.
 pub(crate) const ROUNDS_MAX: usize = 1_000_000;
+
+/// What is expected where models have to be averaged over workers.
+const AVERAGED: &str = "it is read where models are averaged, with train.sync_every above 1";
 
 /// The rounds in which something happens besides a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cadence {
     /// Rounds between two agreements.
     sync_every: u32,
+    /// Rounds after which workers ask each other whether they agree earlier, 0 for never.
+    asks_every: u32,
+    /// Whether gradients are corrected by what workers say of theirs with each mean.
+    corrects: bool,
     eval_every: u32,
     checkpoint_every: u32,
     /// Whether a worker agrees with nobody by itself: somebody else takes the mean of models.
@@ -24,9 +32,45 @@ impl Cadence {
         let (train, out) = (&config.train, &config.out);
         Cadence {
             sync_every: train.sync_every,
+            asks_every: train.sync_drift.map_or(0, |_| train.sync_least),
+            corrects: train.correction.is_some(),
             eval_every: train.eval_every,
             checkpoint_every: out.checkpoint_every,
             is_alone: false,
+        }
+    }
+
+    /// Checks the keys that say when models are averaged.
+    pub(super) fn check(config: &Config) -> Result<()> {
+        let train = &config.train;
+        let refuse = |what: String| Err(TrainError::config(what));
+        if train.correction.is_some() && train.sync_every == 1 {
+            return refuse(format!("train.correction: {AVERAGED}"));
+        }
+        if let Some(outer) = train.outer {
+            if train.sync_every == 1 {
+                return refuse(format!("train.outer: {AVERAGED}"));
+            }
+            if !(outer.lr.is_finite() && outer.lr > 0.0) {
+                return refuse(format!("train.outer.lr = {}: expected a number above 0", outer.lr));
+            }
+            if !(0.0..1.0).contains(&outer.momentum) {
+                return refuse(format!("train.outer.momentum = {}: expected 0 or more, below 1", outer.momentum));
+            }
+        }
+        match train.sync_drift {
+            Some(_) if train.sync_every == 1 => refuse(format!("train.sync_drift: {AVERAGED}")),
+            Some(drift) if !(drift.is_finite() && drift > 0.0) => {
+                refuse(format!("train.sync_drift = {drift}: expected a number above 0"))
+            }
+            Some(_) if train.sync_least == 0 || !train.sync_every.is_multiple_of(train.sync_least) => refuse(format!(
+                "train.sync_least = {}: expected a number that divides train.sync_every = {}",
+                train.sync_least, train.sync_every
+            )),
+            None if train.sync_least != 1 => {
+                refuse(format!("train.sync_least = {}: train.sync_drift alone reads it", train.sync_least))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -51,9 +95,24 @@ impl Cadence {
         self.sync_every > 1 || self.is_alone
     }
 
+    /// Whether models are averaged and gradients corrected in between.
+    pub fn corrects(&self) -> bool {
+        self.corrects && self.is_local() && !self.is_alone
+    }
+
     /// Whether workers agree after round `done` of `rounds` (from 1).
     pub fn agrees(&self, done: u32, rounds: u32) -> bool {
         !self.is_alone && (done == rounds || done.is_multiple_of(self.sync_every))
+    }
+
+    /// Whether workers ask each other after round `done` of `rounds` whether they agree although it is not time yet.
+    pub fn asks(&self, done: u32, rounds: u32) -> bool {
+        self.asks_every > 0 && done.is_multiple_of(self.asks_every) && !self.agrees(done, rounds)
+    }
+
+    /// Whether workers may agree before it is time, by what their models have come to.
+    pub fn is_open(&self) -> bool {
+        self.asks_every > 0
     }
 
     /// Whether something that is due every `every` rounds, 0 for never, is due after round `done`: since the last time

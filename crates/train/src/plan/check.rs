@@ -5,7 +5,7 @@ use laconic_graph::partition::{Objective, RULES, clusterers};
 use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
-use super::cadence::ROUNDS_MAX;
+use super::cadence::{Cadence, ROUNDS_MAX};
 use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
@@ -112,6 +112,7 @@ impl Members {
         within("train.epochs", train.epochs as usize, 0..=ROUNDS_MAX)?;
         within("train.threads", train.threads, 0..=1024)?;
         within("train.sync_every", train.sync_every as usize, 1..=ROUNDS_MAX)?;
+        Cadence::check(config)?;
         self.optimiser(config)?;
         self.rate(config)?;
         if let Some(ClassWeights::Given(weights)) = &train.class_weights {

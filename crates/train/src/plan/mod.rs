@@ -337,7 +337,7 @@ impl Plan {
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn is_predictable(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
-        self.messages.are_predictable() && !self.asks_for_ends() && !fetches
+        self.messages.are_predictable() && !self.asks_for_ends() && !fetches && !self.cadence.is_open()
     }
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in

@@ -132,6 +132,8 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     ),
     (&["task.kind=link_prediction", "batch.size=50"], &["task.exclude_targets=false"]),
     (&["task.kind=link_prediction", "task.decoder=mlp"], &["task.decoder_layers=2"]),
+    (&["train.sync_every=4"], &["train.sync_drift=0.2", "train.outer={}", "train.correction=scaffold"]),
+    (&["train.sync_every=4", "train.sync_drift=0.1"], &["train.sync_least=2"]),
     (&["train.optimiser=sgd"], &["train.momentum=0.5"]),
     (&["train.optimiser=adamw"], &["train.epsilon=1e-6"]),
     (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5", "train.horizon=[\"4 epochs\"]"]),

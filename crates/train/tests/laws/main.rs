@@ -12,6 +12,7 @@ mod account;
 mod agreement;
 mod alone;
 mod assigner;
+mod averages;
 mod averaging;
 mod batches;
 mod best_round;

@@ -26,7 +26,7 @@ pub const ARCHS: [&[&str]; 5] = [
 ];
 
 /// Coders of rows whose bytes follow from shapes and rounds.
-pub const CODECS: [&[&str]; 20] = [
+pub const CODECS: [&[&str]; 21] = [
     &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
     &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
     &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
@@ -62,6 +62,11 @@ pub const CODECS: [&[&str]; 20] = [
         r#"messages.backward={codec="grouped",inner="quantised",bits=4}"#,
     ],
     &[
+        r#"messages.forward={codec="largest",share=0.3,sizes=4}"#,
+        "messages.backward=largest",
+        r#"messages.parameters={codec="largest",share=0.1}"#,
+    ],
+    &[
         r#"messages.forward={codec="low_rank",rank=2}"#,
         r#"messages.backward={codec="low_rank",rank="classes",inner="half"}"#,
         r#"messages.parameters={codec="low_rank",rank="classes",inner="quantised",bits=8}"#,
@@ -69,7 +74,7 @@ pub const CODECS: [&[&str]; 20] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 16] = [
+pub const OTHERS: [&[&str]; 19] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -89,6 +94,9 @@ pub const OTHERS: [&[&str]; 16] = [
     &[r#"messages.parameters={codec="quantised",bits=4}"#],
     &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
     &["train.sync_every=3"],
+    &["train.sync_every=3", "messages.parameters=largest"],
+    &["train.sync_every=2", "train.correction=scaffold", r#"messages.parameters={codec="quantised",bits=8}"#],
+    &["train.sync_every=2", "train.outer={}", r#"messages.parameters={codec="quantised",bits=8}"#],
     &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
     &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],
     &[
@@ -99,7 +107,7 @@ pub const OTHERS: [&[&str]; 16] = [
 ];
 
 /// Methods that decide while they run how much they send: their prediction is a bound.
-pub const BOUNDED: [&[&str]; 9] = [
+pub const BOUNDED: [&[&str]; 11] = [
     &[
         r#"messages.forward={codec="entropy",inner="quantised",bits=4}"#,
         r#"messages.backward={codec="entropy",inner="grouped/quantised",bits=4}"#,
@@ -128,6 +136,14 @@ pub const BOUNDED: [&[&str]; 9] = [
         r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,
         "messages.skip={change=0.2,staleness=4}",
         "train.sync_every=2",
+    ],
+    &["train.sync_every=4", "train.sync_drift=0.1"],
+    &[
+        "train.sync_every=6",
+        "train.sync_drift=0.12",
+        "train.sync_least=2",
+        r#"messages.parameters={codec="quantised",bits=4}"#,
+        "messages.forward=half",
     ],
 ];
 

@@ -1,6 +1,8 @@
 //! The codecs of this crate. This file alone knows all of them.
 
-use super::{CodecKind, CodecRegistry, Codewords, Entropy, Exact, Grouped, Half, LowRank, Masked, Quantised, Top};
+use super::{
+    CodecKind, CodecRegistry, Codewords, Entropy, Exact, Grouped, Half, Largest, LowRank, Masked, Quantised, Top,
+};
 
 /// One line each. The first is the one inside a codec that wraps another and names none.
 const OURS: &[&CodecKind] = &[
@@ -9,6 +11,7 @@ const OURS: &[&CodecKind] = &[
     &Quantised::KIND,
     &Codewords::KIND,
     &LowRank::KIND,
+    &Largest::KIND,
     &Entropy::KIND,
     &Grouped::KIND,
     &Top::KIND,
