@@ -275,7 +275,7 @@ impl Plan {
         config.data.inductive = false;
         // Without an exchange in evaluations their inputs know no row of others either.
         let frozen = if evaluates_alone(&config.messages) { Scope::Nothing } else { self.frozen };
-        Plan {
+        let plan = Plan {
             config: Arc::new(config),
             messages: self.messages.of_evaluations(),
             inductive: false,
@@ -283,7 +283,9 @@ impl Plan {
             frozen,
             evaluation_inputs: EvaluationInputs::Training,
             ..self.clone()
-        }
+        };
+        // What trainers are told is there already.
+        if self.trainers.as_ref().is_some_and(|trainers| trainers.tell) { plan.reading_given_rows() } else { plan }
     }
 
     /// The same run with what its clock of bytes shows before each round of each stage.

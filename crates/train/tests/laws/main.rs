@@ -63,6 +63,7 @@ mod row_order;
 mod same_bits;
 mod same_bits_of_methods;
 mod unbiased;
+mod told_trainers;
 mod undefined_figures;
 mod unknown_labels;
 mod watched;
