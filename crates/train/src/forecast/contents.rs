@@ -43,6 +43,8 @@ pub enum What {
     RowGradients,
     /// Gradients of parameters, summed over own training nodes.
     ParameterGradients,
+    /// Sums over own training nodes that a regression is solved from.
+    GramMatrices,
     /// How far a worker's copy of the model has moved.
     Models,
     /// A trainer's model, as its steps have left it.
@@ -183,6 +185,10 @@ impl Item {
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
             }
             What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.words.noun),
+            What::GramMatrices => {
+                "sums over its training nodes: of products of the columns that the model reads, and of these by class"
+                    .to_owned()
+            }
             What::Models => "how far its copy of the model has moved".to_owned(),
             What::TrainerModels => "its model for each mean, as its own steps have left it".to_owned(),
             What::Means => "means of the trainers' models, and the chosen one to go on from".to_owned(),
@@ -220,6 +226,7 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
+            What::GramMatrices => "gram matrices",
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => "models",
             What::Statistics => "statistics",
             What::Errors => "summed errors",
@@ -243,6 +250,7 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
+            What::GramMatrices => Content::GramMatrices,
             What::Models | What::TrainerModels | What::Means | What::EvaluatedMeans => Content::Models,
             What::Statistics => Content::Statistics,
             What::Errors | What::Figures => Content::Figures,

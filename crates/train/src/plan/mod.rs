@@ -16,6 +16,7 @@ mod narrow;
 mod notes;
 mod own;
 mod precision;
+mod solved;
 mod targets;
 pub(crate) mod trainers;
 mod unread;
@@ -38,6 +39,7 @@ use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
 use batching::Batching;
+use solved::check_solved;
 
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
@@ -161,6 +163,7 @@ impl Plan {
         let task = members.task(config)?;
         (task.check)(config, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
+        model.check_solved(counts)?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let (weighted, unread) = (counts.weighted, model.unread(counts));
         let part_names = counts.part_names.clone();
@@ -203,6 +206,7 @@ impl Plan {
         let architecture = config.model.architecture(Widths { columns: inputs.columns(), ..widths });
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
+        check_solved(members, config, &stages)?;
         check_end_to_end(config, &stages, architecture.jumping.is_some())?;
         if let Some(links) = &links {
             stages = links.with_decoder(stages);
