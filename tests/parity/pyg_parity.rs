@@ -334,6 +334,7 @@ fn one_worker(
     let (hand_on, rounds) = (HandOn::Nothing, case.losses.len() as u32);
     let stage = Stage {
         propagation: None,
+        solves: None,
         network,
         cache_inputs: true,
         redraws: false,

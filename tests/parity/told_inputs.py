@@ -4,11 +4,12 @@
     python3 tests/parity/told_inputs.py [target/release/laconic] [--cases 20]
 
 Each case is a small random graph in one to four parts, with edges that lead both ways or one way. An `mlp` of two
-layers is trained on it for a few rounds that reads `labels` and `codewords` beside features. Then the columns are
-computed here, from the graph and the formulas of docs/guide/methods.md alone. What the first layer of the trained
-weights makes of them has to be what `laconic predict --embeddings` writes, to 1e-5. No peer gets more than 256 rows, so
-each of them has a codeword of its own, and which that is does not depend on how codewords are searched for. Needs
-NumPy.
+layers is trained on it for a few rounds that reads `labels` and `codewords` beside features, by workers in step or by
+independent trainers in turn. Then the columns are computed here, from the graph and the formulas of
+docs/guide/methods.md alone. What the first layer of the trained weights makes of them has to be what
+`laconic predict --embeddings` writes, to 1e-5, and what the model makes of them has to be right as often as the run
+says. No peer gets more than 256 rows, so each of them has a codeword of its own, and which that is does not depend on
+how codewords are searched for. Needs NumPy.
 """
 
 import argparse
@@ -46,7 +47,10 @@ class Graph:
         self.masks = {"train": role <= 1, "val": role == 2, "test": role == 3}
         self.features = draw.normal(size=(self.nodes, 3)).astype(np.float32)
         self.parts = draw.integers(0, int(draw.integers(1, 5)), self.nodes)
-        self.parts[: self.parts.max() + 1] = range(self.parts.max() + 1)
+        # Each part has a node, and one that trains.
+        count = int(self.parts.max()) + 1
+        self.parts[:count] = self.parts[4 : 4 + count] = range(count)
+        self.masks["train"][4:8], self.masks["val"][4:8], self.masks["test"][4:8] = True, False, False
         sources, targets = self.edges
         self.near = [sorted(set(sources[targets == node].tolist()) - {node}) for node in range(self.nodes)]
         degrees = [max(len(near), 1) for near in self.near]
@@ -124,6 +128,20 @@ def tensors(path):
     return {name: np.frombuffer(cut[name], np.float32).reshape(about["shape"]) for name, about in header.items()}
 
 
+def accuracies(graph, logits):
+    """Which share of nodes of each split has the largest score in its own class."""
+    right = logits.argmax(axis=1) == graph.labels
+    return {split: right[graph.masks[split]].mean() for split in ("train", "val", "test")}
+
+
+TRAINERS = {
+    "schedule.kind": "averaging",
+    "schedule.evaluator": "workers",
+    "schedule.interval": "2 steps",
+    "schedule.limit": "6 steps",
+}
+
+
 def check(program, seed):
     """By how much hidden rows differ at most, and how large the largest is."""
     draw = np.random.default_rng(seed)
@@ -139,8 +157,8 @@ def check(program, seed):
         "model.hidden": HIDDEN,
         "model.inputs": ["features", "labels", "codewords"],
         "policy.allow": ["labels"],
-        "train.epochs": 5,
         "train.seed": seed,
+        **(TRAINERS if seed % 2 else {"train.epochs": 5}),
     }
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -150,10 +168,15 @@ def check(program, seed):
         run(program, folder, "train", "run.toml", "--out", "run", "--quiet", *sets)
         run(program, folder, "predict", "run", "--out", "table.csv", "--embeddings", "--quiet")
         weights = tensors(folder / "run/model.safetensors")
+        figures = json.loads((folder / "run/summary.json").read_text(encoding="utf-8"))["metrics"]
         with open(folder / "table.csv", encoding="utf-8", newline="") as file:
             table = {int(row["id"]): row for row in csv.DictReader(file)}
     found = np.array([[float(table[node][f"emb_{column}"]) for column in range(HIDDEN)] for node in range(graph.nodes)])
     expected = np.maximum(graph.columns() @ weights["lins.0.weight"].T.astype(float) + weights["lins.0.bias"], 0)
+    logits = expected @ weights["lins.1.weight"].T.astype(float) + weights["lins.1.bias"]
+    for split, accuracy in accuracies(graph, logits).items():
+        if abs(figures[split]["accuracy"] - accuracy) > TOLERANCE:
+            raise SystemExit(f"case {seed}: accuracy of {split}: {figures[split]['accuracy']}, expected {accuracy}")
     return np.abs(found - expected).max(), np.abs(expected).max()
 
 

@@ -64,6 +64,7 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let stage = |index: usize| Stage {
         network: architecture.stage(kind, index, Handed::Hidden),
         propagation: None,
+        solves: None,
         cache_inputs: true,
         redraws: false,
         sample_inputs: true,

@@ -12,6 +12,13 @@ fn columns_of_labels_and_codewords_are_those_that_numpy_makes_of_the_graph() {
 }
 
 #[test]
+fn a_ridge_regression_has_the_weights_that_numpy_solves_for_in_one_place() {
+    let oracle = "tests/parity/ridge.py";
+    let Some(said) = printed(oracle, &[env!("CARGO_BIN_EXE_laconic"), "--cases", "8"]) else { return };
+    assert!(said.starts_with("8 regressions"), "{said}");
+}
+
+#[test]
 fn one_step_of_a_model_tells_the_distribution_of_labels_and_a_sum_of_several_tells_less() {
     let place = Place::new();
     place.json("data synth sbm --nodes 1200 --features 8 --classes 6 --out graph.npz");

@@ -55,6 +55,8 @@ pub enum Content {
     /// Rows of numbers a class that are made of classes of nodes that are learned from: these classes as they pass
     /// along edges, or by how much class scores miss them.
     PropagatedLabels = 22,
+    /// Sums over nodes that are learned from: of products of the columns that a model reads, and of columns by class.
+    GramMatrices = 23,
 }
 
 /// What a frame is for.
@@ -148,7 +150,7 @@ impl Direction {
 
 impl Content {
     /// Every content, in the order of their numbers.
-    pub const ALL: [Content; 23] = [
+    pub const ALL: [Content; 24] = [
         Content::Features,
         Content::HiddenRows,
         Content::Scores,
@@ -172,6 +174,7 @@ impl Content {
         Content::TrainingLabels,
         Content::LabelCodewords,
         Content::PropagatedLabels,
+        Content::GramMatrices,
     ];
 
     /// The name in files: `hidden_rows`.
@@ -200,6 +203,7 @@ impl Content {
             Content::TrainingLabels => "training_labels",
             Content::LabelCodewords => "label_codewords",
             Content::PropagatedLabels => "propagated_labels",
+            Content::GramMatrices => "gram_matrices",
         }
     }
 
@@ -218,7 +222,7 @@ impl Content {
             Content::PropagatedLabels => Kind::Activations,
             Content::Statistics if direction == Direction::Forward => Kind::Activations,
             Content::RowGradients | Content::Statistics => Kind::ActivationGradients,
-            Content::ParameterGradients => Kind::ParameterGradients,
+            Content::ParameterGradients | Content::GramMatrices => Kind::ParameterGradients,
             Content::Models if evaluates => Kind::Evaluation,
             Content::Models => Kind::Parameters,
             Content::Ids | Content::Pairs | Content::Neighbours if purpose == FramePurpose::Training => Kind::Draws,

@@ -237,7 +237,8 @@ impl Trainers {
             AggregatorPlace::Own => None,
             AggregatorPlace::Part(part) => place(part).map(|place| place as u32 + 1),
         };
-        let come_back = config.schedule.halo == TrainersHalo::None && !members.workers_evaluate_means(config)?;
+        let meet = config.schedule.halo != TrainersHalo::None || members.told_inputs(config).next().is_some();
+        let come_back = !meet && !members.workers_evaluate_means(config)?;
         Ok(Some(Trainers { ranks: kept.len() as u32 + 1, hosted, come_back }))
     }
 }

@@ -18,6 +18,7 @@ pub mod joining;
 pub(crate) mod long;
 pub mod measure;
 pub mod neighbours;
+pub mod normal_equations;
 pub mod normalise;
 pub mod pairs;
 pub mod product;

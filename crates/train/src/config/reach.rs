@@ -109,6 +109,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.steps",
             "schedule.alpha",
             "schedule.normalise",
+            "schedule.ridge",
             "schedule.interval",
             "schedule.mean",
             "schedule.halo",

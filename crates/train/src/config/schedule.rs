@@ -16,7 +16,7 @@ use super::pace::{Pace, Span};
 pub struct ScheduleConfig {
     /// synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: independent trainers,
     /// whose models are averaged; label_propagation: no model, training labels pass along edges; correct_and_smooth:
-    /// they do so after a model was trained.
+    /// they do so after a model was trained; ridge: a linear model, solved in one round from sums over all workers.
     pub kind: String,
     /// synchronous, pipelined, ggs, correct_and_smooth: fetch the first layer's halo once.
     pub cache_inputs: bool,
@@ -50,6 +50,9 @@ pub struct ScheduleConfig {
     /// degrees; then each row also by its sum and 0.05, so that neighbours of whom much is known count for no more than
     /// others. Errors are not divided.
     pub normalise: Normalise,
+    /// ridge: what squares of weights count for beside squared errors, which are added up over training nodes; the bias
+    /// has no penalty.
+    pub ridge: f64,
     /// averaging, psgd_pa, llcg: from one mean to the next: a time ("2min"), or steps or epochs of each trainer ("500
     /// steps", "1 epoch").
     pub interval: Pace,
@@ -105,6 +108,7 @@ impl Default for ScheduleConfig {
             steps: 3,
             alpha: 0.9,
             normalise: Normalise::Symmetric,
+            ridge: 1.0,
             interval: Pace::Epochs(1),
             limit: None,
             mean: Weighting::Uniform,

@@ -134,6 +134,7 @@ pub const VALUES_ELSEWHERE: &[(&str, &str)] = &[
     ("labelprop", "label_propagation"),
     ("cs", "correct_and_smooth"),
     ("correctandsmooth", "correct_and_smooth"),
+    ("ridgeregression", "ridge"),
     ("tma", "averaging"),
     ("fedavg", "averaging"),
     ("bns", "boundary_sample"),

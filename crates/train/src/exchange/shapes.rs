@@ -380,7 +380,8 @@ impl Shapes {
 fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
     let response = plan.inputs.response.as_ref();
     // Without the owners' secrets nobody knows what they will answer.
-    if plan.inputs.told.is_empty() || response.is_some_and(|response| !response.has_secret()) {
+    let unknown = response.is_some_and(|response| !response.has_secret());
+    if plan.inputs.told.is_empty() || plan.inputs.given || unknown {
         return Ok(vec![Vec::new(); parts.len()]);
     }
     let learned = |part: &Part, row: usize| match (&part.labels, part.roles.get(row)) {

@@ -4,8 +4,8 @@ mod averaged;
 mod scaffold;
 
 use laconic_nn::registry::Kind;
-use laconic_wire::WireError;
 use laconic_wire::collectives::{self, Reducer};
+use laconic_wire::{Tag, WireError};
 
 use super::progress::Progress;
 use crate::error::{Result, TrainError};
@@ -98,20 +98,20 @@ impl Reduction {
     /// If another worker does not answer, or the sum is no number.
     pub fn sum(&mut self, worker: &mut Worker, round: u32, values: &mut [f32], extras: &mut Extras) -> Result<()> {
         let tag = worker.plan.cadence.reduction_tag(self.first_layer, round);
-        let mut riders = extras.values(&worker.plan);
-        let from = worker.halo.timeline.now();
-        collectives::all_reduce(&mut worker.transport, tag, values, &mut riders, &mut self.reducer).map_err(
-            |error| match error {
-                WireError::NotFinite { .. } => TrainError::Diverged { round, what: format!("{tag}: {error}") },
-                error => error.into(),
-            },
-        )?;
-        worker.halo.timeline.note(Phase::Reduce, tag, from);
-        extras.take(&worker.plan, &riders);
+        add_up(worker, tag, values, extras, &mut self.reducer)?;
         if !extras.loss.is_finite() {
             return Err(TrainError::Diverged { round, what: format!("the loss is {}", extras.loss) });
         }
         Ok(())
+    }
+
+    /// Adds up over workers the sums that a stage is solved from, as they are, and what rides along.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn solve(&self, worker: &mut Worker, round: u32, sums: &mut [f32], extras: &mut Extras) -> Result<()> {
+        let tag = worker.plan.cadence.sums_tag(self.first_layer, round);
+        add_up(worker, tag, sums, extras, &mut Reducer::exact())
     }
 
     /// Adds up further values in the same round, as they are: sum `number` of it, from 1.
@@ -157,6 +157,19 @@ impl Reduction {
         }
         Ok(())
     }
+}
+
+/// Adds up over workers the values and what rides along.
+fn add_up(worker: &mut Worker, tag: Tag, values: &mut [f32], extras: &mut Extras, reducer: &mut Reducer) -> Result<()> {
+    let mut riders = extras.values(&worker.plan);
+    let from = worker.halo.timeline.now();
+    collectives::all_reduce(&mut worker.transport, tag, values, &mut riders, reducer).map_err(|error| match error {
+        WireError::NotFinite { .. } => TrainError::Diverged { round: tag.round, what: format!("{tag}: {error}") },
+        error => error.into(),
+    })?;
+    worker.halo.timeline.note(Phase::Reduce, tag, from);
+    extras.take(&worker.plan, &riders);
+    Ok(())
 }
 
 const RESIDUALS: [&str; 2] = ["reducer.own", "reducer.sum"];

@@ -2,8 +2,10 @@
 
 use super::progress::{Best, Progress};
 use crate::config::SelectBy;
+use crate::error::{Result, TrainError};
 use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
+use crate::worker::local::SPLITS;
 use crate::worker::parts::Known;
 
 /// What chooses the best round: the validation metric, or the negative validation loss; more is better. A metric that
@@ -72,4 +74,18 @@ pub fn keep_best(
         *best = Some(Best { round, scores: scores.clone(), parameters: kept, parts });
     }
     is_better
+}
+
+/// Figures that are no numbers can neither be compared nor written down.
+///
+/// # Errors
+/// If one is none.
+pub(super) fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
+    for (split, figures) in SPLITS.iter().zip(scores.splits()) {
+        let mut defined = figures.iter().filter_map(|(name, figure)| Some((name, (*figure)?)));
+        if let Some((name, figure)) = defined.find(|(_, figure)| !figure.is_finite()) {
+            return Err(TrainError::Diverged { round, what: format!("{name} of the {split} nodes is {figure}") });
+        }
+    }
+    Ok(())
 }

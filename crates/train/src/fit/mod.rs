@@ -11,6 +11,7 @@ pub mod progress;
 mod propagated;
 pub(crate) mod questions;
 mod report;
+pub mod ridge;
 mod since;
 pub mod stages;
 pub mod task;

@@ -11,10 +11,11 @@ use laconic_wire::Tag;
 
 use super::agreement::{self, Agreement, Extras, Reduction, Turn};
 use super::batch::{self, Batches, Round, Training};
-use super::choice::select;
+use super::choice::{refuse_infinite, select};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Clocks, Progress};
+use super::ridge;
 use super::since::Since;
 use super::task::{self, Task};
 use crate::config::TrainConfig;
@@ -29,10 +30,9 @@ use crate::pass::reveal::Reveal;
 use crate::pass::walk::Walk;
 use crate::plan::Reader;
 use crate::saved::{Remembers, Saved};
-use crate::schedule::Stage;
+use crate::schedule::{Ridge, Stage};
 use crate::worker::Worker;
-use crate::worker::evaluate::{Evaluated, Scores};
-use crate::worker::local::SPLITS;
+use crate::worker::evaluate::Evaluated;
 use crate::worker::parts::Known;
 
 /// Which stage is trained, and when.
@@ -90,7 +90,10 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// If the codec of parameters cannot be made, or the system starts no thread for making batches.
     pub fn new(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
-        let batches = batch::of(worker, at.stage, &material.inputs)?;
+        let batches = match at.stage.solves {
+            Some(_) => batch::nothing_kept(),
+            None => batch::of(worker, at.stage, &material.inputs)?,
+        };
         let graph = worker.whole_graph();
         let rows = graph.nodes.ids.len();
         let rows = worker.plan.rows_put_out(at.stage, Reader::Figures, rows, &worker.within.evaluation);
@@ -254,10 +257,19 @@ impl<'a> Fit<'a> {
             worker.halo.timeline.start(round);
         }
         self.prepare(worker, progress, round)?;
-        let value = self.gradient(worker, &progress.parameters, round)?;
-        self.since.add(value);
-        let mut extras = self.extras(worker);
-        let (lr, agrees) = self.step(worker, progress, &mut extras, round)?;
+        let (extras, lr, agrees) = match self.at.stage.solves {
+            Some(ridge) => {
+                let agrees = worker.plan.cadence.agrees(progress.done + 1, self.rounds());
+                (self.solve(worker, progress, ridge, round)?, 0.0, agrees)
+            }
+            None => {
+                let value = self.gradient(worker, &progress.parameters, round)?;
+                self.since.add(value);
+                let mut extras = self.extras(worker);
+                let (lr, agrees) = self.step(worker, progress, &mut extras, round)?;
+                (extras, lr, agrees)
+            }
+        };
         if agrees || worker.plan.cadence.is_alone() {
             self.since = Since::default();
         }
@@ -282,6 +294,19 @@ impl<'a> Fit<'a> {
             judged: None,
         };
         Ok((report, agrees && extras.stop > 0.0))
+    }
+
+    /// Sets the parameters to what solves the stage, whose one round this is; the loss is the mean of squared errors.
+    fn solve(&mut self, worker: &mut Worker, progress: &mut Progress, ridge: Ridge, round: u32) -> Result<Extras> {
+        let stage = self.at.stage;
+        self.since.add(0.0);
+        let mut sums = ridge::own_sums(worker, stage, &self.inputs.x);
+        self.refuse_changed_files()?;
+        let mut extras = self.extras(worker);
+        self.reduction.solve(worker, round, &mut sums, &mut extras)?;
+        (progress.parameters, extras.loss) = ridge::solved(stage, ridge, &sums)?;
+        progress.done += 1;
+        Ok(extras)
     }
 
     /// What rides along with the round's reduction.
@@ -478,15 +503,4 @@ impl<'a> Fit<'a> {
         self.refuse_changed_files()?;
         result
     }
-}
-
-/// Figures that are no numbers can neither be compared nor written down.
-fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
-    for (split, figures) in SPLITS.iter().zip(scores.splits()) {
-        let mut defined = figures.iter().filter_map(|(name, figure)| Some((name, (*figure)?)));
-        if let Some((name, figure)) = defined.find(|(_, figure)| !figure.is_finite()) {
-            return Err(TrainError::Diverged { round, what: format!("{name} of the {split} nodes is {figure}") });
-        }
-    }
-    Ok(())
 }

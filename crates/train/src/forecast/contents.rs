@@ -43,6 +43,8 @@ pub enum What {
     RowGradients,
     /// Gradients of parameters, summed over own training nodes.
     ParameterGradients,
+    /// Sums over own training nodes that a regression is solved from.
+    GramMatrices,
     /// How far a worker's copy of the model has moved.
     Models,
     /// The same, and how the mean of its gradients has changed.
@@ -187,6 +189,10 @@ impl Item {
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
             }
             What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.words.noun),
+            What::GramMatrices => {
+                "sums over its training nodes: of products of the columns that the model reads, and of these by class"
+                    .to_owned()
+            }
             What::Models => "how far its copy of the model has moved".to_owned(),
             What::CorrectedModels => {
                 "how far its copy of the model has moved, and how the mean of its gradients has changed".to_owned()
@@ -228,6 +234,7 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of.name(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
+            What::GramMatrices => "gram matrices",
             What::Models | What::CorrectedModels | What::TrainerModels => "models",
             What::Means | What::EvaluatedMeans => "models",
             What::Statistics => "statistics",
@@ -252,6 +259,7 @@ impl What {
             What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
             What::ParameterGradients => Content::ParameterGradients,
+            What::GramMatrices => Content::GramMatrices,
             What::Models | What::CorrectedModels | What::TrainerModels => Content::Models,
             What::Means | What::EvaluatedMeans => Content::Models,
             What::Statistics => Content::Statistics,

@@ -18,7 +18,7 @@ use super::trained::{
 use super::trainers::{Meetings, TrainersForecast};
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
-use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TrainersHalo, TransportKind};
+use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
 use crate::plan::{LinkSets, Members, Plan, TrainersPlan};
@@ -251,10 +251,7 @@ fn costs_of_trainers(
         Some(edges) => evaluated_by_workers(every, &parts, edges),
     };
     let (own, of_epoch) = trained(names, every.to_vec(), trainers, &parts, None)?;
-    let meeting = match trainers.halo {
-        TrainersHalo::None => Vec::new(),
-        TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
-    };
+    let meeting = if trainers.meet() { shapes_among(&own, plan)? } else { Vec::new() };
     let hosted = trainers.hosted(&parts)?;
     let evaluating = if trainers.by_workers.is_some() { shapes_of_evaluators(&evaluated, plan)? } else { Vec::new() };
     let global = &evaluated[0].global;

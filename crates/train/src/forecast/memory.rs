@@ -15,6 +15,7 @@ use super::frames::frames;
 use super::passes::{Keeping, Over, most_bytes, most_halo_bytes};
 pub use super::room::{admit, peak_bytes};
 use crate::exchange::shapes::Shapes;
+use crate::fit::ridge;
 use crate::plan::{Plan, RankedAmong, Reader};
 use crate::sample::WINDOW;
 use crate::schedule::{HandOn, Stage};
@@ -351,10 +352,21 @@ fn propagated(shapes: &Shapes, stage: &Stage) -> u64 {
     stage.propagation.map_or(0, |_| (FLOAT * stage.outputs()).saturating_mul(rows) as u64)
 }
 
+/// Bytes of the sums that a stage is solved from, of the matrix that is solved, and of its solution.
+fn solved(stage: &Stage) -> u64 {
+    let shape = ridge::shape(stage);
+    let (sums, width) = (shape.sums() as u64, shape.columns as u64 + 1);
+    let of_matrix = width.saturating_mul(width).saturating_add(width.saturating_mul(2 * shape.outputs as u64));
+    // As they are made or solved, and as they cross.
+    let all = (8 + 3 * FLOAT as u64).saturating_mul(sums).saturating_add(of_matrix.saturating_mul(8));
+    stage.solves.map_or(0, |_| all)
+}
+
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
     memory.add("propagated rows", propagated(shapes, stage));
+    memory.add("sums of products", if keeping == Keeping::Nothing { 0 } else { solved(stage) });
     let precision = plan.precision();
     let mut amount = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
     let units = stage.network.units();

@@ -29,6 +29,9 @@ pub fn forecast_start((plan, trainers): (&Plan, usize), rank: Rank, size: usize,
     forecast_agree(rank, size, ledger);
     collectives::forecast_all_reduce_f64(ledger, Step::TrainerFacts.tag(0), size, rank, facts_len(trainers));
     forecast_class_weights(plan, size, rank, ledger);
+    if plan.trainers.as_ref().is_some_and(|trainers| trainers.tell) {
+        collectives::forecast_barrier(ledger, Step::TrainerFacts.tag(2), size, rank);
+    }
     for (number, told) in told.iter().enumerate() {
         collectives::forecast_all_gather(ledger, Step::Shapes.of_exchange(0, number), size, rank, *told);
     }

@@ -24,7 +24,7 @@ use crate::exchange::moments;
 use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
-use crate::fit::extras_count;
+use crate::fit::{extras_count, ridge};
 use crate::messages::assign::Menu;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
@@ -434,6 +434,14 @@ impl<'a> StageForecast<'a> {
     fn reduction(&self, round: u32, book: &mut Book<'_>) -> Result<()> {
         let (plan, stage) = (self.forecast.plan, self.stage());
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
+        let (exact, extras) = (Reducer::exact(), extras_count(plan));
+        if stage.solves.is_some() {
+            let (tag, sums) = (plan.cadence.sums_tag(stage.first_layer, round), ridge::shape(stage).sums());
+            book.note(What::GramMatrices, 0, |ledger| {
+                collectives::forecast_all_reduce(ledger, tag, size, rank, sums, extras, &exact);
+            });
+            return Ok(());
+        }
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
         let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
         let what = match plan.cadence {
@@ -441,7 +449,6 @@ impl<'a> StageForecast<'a> {
             cadence if cadence.is_local() => What::Models,
             _ => What::ParameterGradients,
         };
-        let (exact, extras) = (Reducer::exact(), extras_count(plan));
         let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
         book.note(what, 0, |ledger| {
             for (number, len) in sums.into_iter().enumerate() {

@@ -50,12 +50,17 @@ pub fn forecast_worker(
 /// # Errors
 /// If a codec cannot be made.
 pub fn forecast_exchanges(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book<'_>) -> Result<()> {
+    forecast_telling(forecast.plan, shapes, book);
+    forecast_inputs(forecast, shapes, book)
+}
+
+/// Enters what an independent trainer sends others when they meet: of their nodes, and what is told once.
+pub fn forecast_telling(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
-    forecast_meeting(forecast.plan, shapes, book);
+    forecast_meeting(plan, shapes, book);
     book.note(What::Agreement, 0, |ledger| {
         collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
     });
-    forecast_inputs(forecast, shapes, book)
 }
 
 /// Enters what a worker sends of evaluations that it meets the others for.
@@ -68,11 +73,7 @@ pub fn forecast_meetings(
     stages: &[EvaluatedMeans],
     book: &mut Book<'_>,
 ) -> Result<()> {
-    let (rank, size) = (Rank(shapes.rank), shapes.workers());
-    forecast_meeting(forecast.plan, shapes, book);
-    book.note(What::Agreement, 0, |ledger| {
-        collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
-    });
+    forecast_telling(forecast.plan, shapes, book);
     forecast_evaluations(forecast, shapes, stages, book)
 }
 
@@ -93,6 +94,9 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     find(What::Lists, &needed, Said::Lists);
     find(What::Answers, &answered, Said::Answers);
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
+    if plan.inputs.given {
+        return;
+    }
     let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
         let Some(content) = kind.content else { continue };

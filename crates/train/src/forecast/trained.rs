@@ -4,7 +4,7 @@ use laconic_graph::dataset::Split;
 use laconic_graph::given::GivenCounts;
 use laconic_graph::part::{GlobalCounts, Part};
 
-use crate::config::{Config, EvaluationEdges, Pace, TrainersHalo};
+use crate::config::{Config, EvaluationEdges, Pace};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Members, Plan, TrainersPlan, has_labels_to_learn};
@@ -64,7 +64,8 @@ pub fn unlike_epochs(plan: &Plan, of_epoch: &[u64]) -> Vec<String> {
 }
 
 /// What the trainers of these parts see, or the one at the place `only`, and the steps of everybody's epoch: the graph
-/// of its own nodes, or its part with the edges that come from nodes that somebody trains on.
+/// of its own nodes, or its part with the edges that come from nodes that somebody trains on; and where they meet to
+/// tell each other what models read, the part as it is, of which they then train on the graph of own nodes.
 ///
 /// # Errors
 /// If a part cannot be trained on.
@@ -75,9 +76,15 @@ pub fn trained(
     parts: &[u32],
     only: Option<usize>,
 ) -> Result<(Vec<Part>, Vec<u64>)> {
-    let meets = trainers.halo != TrainersHalo::None;
+    let exchange = trainers.exchange();
+    if trainers.tell
+        && let Some(part) = every.iter().find(|part| !parts.contains(&part.index))
+    {
+        let what = "no node of it is to learn from, so it has no trainer, and nobody who tells others what models read";
+        return Err(TrainError::config(format!("model.inputs: part {}: {what}", part.index)));
+    }
     let is_trained = |part: &&Part| parts.contains(&part.index);
-    let there = (meets && parts.len() < every.len()).then(|| {
+    let there = (exchange && parts.len() < every.len()).then(|| {
         let nodes = every.iter().filter(is_trained).flat_map(|part| part.nodes.iter().copied());
         let mut nodes: Vec<u64> = nodes.collect();
         nodes.sort_unstable();
@@ -91,7 +98,9 @@ pub fn trained(
             of_epoch.push(1);
             continue;
         }
-        let part = match (meets, &there) {
+        // Who tells others what models read does so along the edges between them.
+        let told = (trainers.tell && !exchange && is_wanted).then(|| part.clone());
+        let part = match (exchange, &there) {
             (false, _) => part.induced().numbered(index, 1),
             (true, Some(there)) => part.keeping(&|id| there.binary_search(&id).is_ok()),
             (true, None) => part,
@@ -101,7 +110,7 @@ pub fn trained(
         of_epoch.push(u64::from(plan.batches_of_epoch()));
         if is_wanted {
             check_learns(&plan, &part)?;
-            own.push(part);
+            own.push(told.unwrap_or(part));
         }
     }
     Ok((own, of_epoch))

@@ -10,13 +10,14 @@ use super::Forecast;
 use super::book::Book;
 use super::contents::{Leaving, What};
 use super::stages::{EvaluatedMeans, forecast_told};
-use super::traffic::{forecast_exchanges, forecast_meetings};
+use super::traffic::{forecast_exchanges, forecast_meetings, forecast_telling};
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
 use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, Sent, Taken, ToTrainer};
 use crate::config::{Pace, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::fit::progress::{Averaged, Snapshot};
+use crate::inputs::Response;
 use crate::plan::trainers::means_left;
 use crate::plan::{Plan, ROUNDS_MAX};
 use crate::schedule::{Position, Stage};
@@ -109,7 +110,9 @@ impl TrainersForecast {
         books.enter_evaluations(plan, meetings, &evaluated_means(plan, &stages, from), hosted)?;
         let Books { books, leaves, waits } = books;
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
-        let is_exact = is_exact && plan.messages.parameters_have_a_size();
+        // What owners will answer is known where their secrets are.
+        let are_known = plan.inputs.response.as_ref().is_none_or(Response::has_secret);
+        let is_exact = is_exact && are_known && plan.messages.parameters_have_a_size();
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
         let of_mean =
@@ -135,12 +138,17 @@ impl Books {
     ) -> Result<Vec<(u32, u64)>> {
         let of = plan.trainers.as_ref().expect("a plan of independent trainers");
         let (alone, position) = (plan.clone().alone(), Position::default());
+        let alone = if of.exchange() { alone } else { alone.telling_once() };
         let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
         let mut exchanged = Vec::new();
         for shapes in exchanging {
             let (mut book, rank) = (Book::of(Ledger::new().noting_waits()), shapes.rank as usize + 1);
-            forecast_exchanges(&forecast, shapes, &mut book)?;
+            if of.exchange() {
+                forecast_exchanges(&forecast, shapes, &mut book)?;
+            } else {
+                forecast_telling(&alone, shapes, &mut book);
+            }
             // What trainers tell each other after that nobody waits for.
             self.waits.join(&book.ledger.take_waits());
             if of.halo == TrainersHalo::Stale {

@@ -142,4 +142,9 @@ impl Cadence {
         let content = if self.is_local() { Content::Models } else { Content::ParameterGradients };
         Tag { content, purpose: FramePurpose::Training, direction: Direction::Forward, layer, round, step: 0 }
     }
+
+    /// The tag of the sums that a stage is solved from.
+    pub fn sums_tag(&self, layer: u16, round: u32) -> Tag {
+        Tag { content: Content::GramMatrices, ..self.reduction_tag(layer, round) }
+    }
 }

@@ -9,6 +9,7 @@ use super::cadence::{Cadence, ROUNDS_MAX};
 use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
+use super::solved::check_solved;
 use super::trainers::TrainersPlan;
 use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, Pace, SplitChoice, one_of};
@@ -87,6 +88,7 @@ impl Members {
         TrainersPlan::of(self, config)?;
         self.check_messages(config)?;
         self.check_propagation(config)?;
+        self.check_solved(config)?;
         self.check_part(config)?;
         config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
@@ -138,6 +140,7 @@ impl Members {
         self.schedule(config)?;
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
         within("schedule.steps", schedule.steps.into(), 1..=1000)?;
+        positive("schedule.ridge", schedule.ridge)?;
         if !(schedule.alpha > 0.0 && schedule.alpha <= 1.0) {
             return Err(TrainError::config(format!(
                 "schedule.alpha = {}: expected above 0, at most 1",
@@ -187,6 +190,12 @@ impl Members {
         let architecture = config.model.architecture([1, 1].into());
         let stages = (schedule.stages)(&Blueprint { config, kind, architecture: &architecture });
         check_propagation((config, kind), &stages, &Messages::of(&config.messages, &self.codecs, &stages)?)
+    }
+
+    fn check_solved(&self, config: &Config) -> Result<()> {
+        let architecture = config.model.architecture([1, 1].into());
+        let blueprint = Blueprint { config, kind: self.layer(config)?, architecture: &architecture };
+        check_solved(self, config, &(self.schedule(config)?.stages)(&blueprint))
     }
 
     /// A worker that meets nobody knows how many edges it goes without, and nothing else of them.

@@ -25,6 +25,9 @@ pub struct ModelInputs {
     pub classes: usize,
     /// The number of feature columns, whether they are among the inputs or not.
     pub feature_columns: usize,
+    /// Whether a worker of this plan has its rows already, in the place of features: somebody else of its process was
+    /// told.
+    pub given: bool,
 }
 
 impl ModelInputs {
@@ -150,12 +153,6 @@ fn reason_against(members: &Members, config: &Config) -> Result<Option<String>> 
     let task: &TaskKind = members.task(config)?;
     Ok(if !task.of_labels {
         Some(format!("tells classes of nodes, and task.kind = {:?} learns none", task.name))
-    } else if members.has_trainers(config)? {
-        let kind = &config.schedule.kind;
-        Some(format!(
-            "is for workers that meet, and the trainers of schedule.kind = {kind:?} meet nobody; train.sync_every with \
-             \"synchronous\" averages models of workers that do"
-        ))
     } else if config.data.inductive {
         Some("has edges between training nodes and others, which data.inductive leaves out".to_owned())
     } else if deletes {

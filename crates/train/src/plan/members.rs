@@ -164,6 +164,11 @@ impl Members {
         Ok(config.model.self_loops.unwrap_or(usual))
     }
 
+    /// What owners tell once, of the inputs that a configuration names.
+    pub fn told_inputs<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = &'static InputKind> + 'a {
+        config.model.inputs.iter().filter_map(|name| self.inputs.get(name))
+    }
+
     /// Whether workers are independent trainers, whose models are averaged.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod notes;
 mod own;
 mod precision;
 mod resumed;
+mod solved;
 mod targets;
 pub(crate) mod trainers;
 mod unread;
@@ -39,6 +40,7 @@ use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
 use batching::Batching;
+use solved::check_solved;
 
 pub use cadence::Cadence;
 pub(crate) use cadence::ROUNDS_MAX;
@@ -163,6 +165,7 @@ impl Plan {
         let task = members.task(config)?;
         (task.check)(config, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
+        model.check_solved(counts)?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let (weighted, unread) = (counts.weighted, model.unread(counts));
         let part_names = counts.part_names.clone();
@@ -205,6 +208,7 @@ impl Plan {
         let architecture = config.model.architecture(Widths { columns: inputs.columns(), ..widths });
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
+        check_solved(members, config, &stages)?;
         check_end_to_end(config, &stages, architecture.jumping.is_some())?;
         if let Some(links) = &links {
             stages = links.with_decoder(stages);
@@ -277,7 +281,7 @@ impl Plan {
         config.data.inductive = false;
         // Without an exchange in evaluations their inputs know no row of others either.
         let frozen = if evaluates_alone(&config.messages) { Scope::Nothing } else { self.frozen };
-        Plan {
+        let plan = Plan {
             config: Arc::new(config),
             messages: self.messages.of_evaluations(),
             inductive: false,
@@ -285,7 +289,9 @@ impl Plan {
             frozen,
             evaluation_inputs: EvaluationInputs::Training,
             ..self.clone()
-        }
+        };
+        // What trainers are told is there already.
+        if self.trainers.as_ref().is_some_and(|trainers| trainers.tell) { plan.reading_given_rows() } else { plan }
     }
 
     /// The same run with what its clock of bytes shows before each round of each stage.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use laconic_graph::links::NegativeScope;
 
+use super::inputs::ModelInputs;
 use super::{Cadence, Members, Plan};
 use crate::config::{
     AggregatorPlace, Config, EvaluationEdges, MeansEvaluator, Pace, TrainersHalo, TransportKind, Weighting,
@@ -30,6 +31,8 @@ pub struct TrainersPlan {
     pub by_workers: Option<EvaluationEdges>,
     /// What trainers know of each other's nodes.
     pub halo: TrainersHalo,
+    /// Whether they tell each other, once, what models read besides features.
+    pub tell: bool,
     /// With stale rows: after how many means they tell each other rows again.
     pub refresh: u32,
     /// Parts whose trainers never start.
@@ -51,6 +54,8 @@ impl TrainersPlan {
         }
         let by_workers = members.workers_evaluate_means(config)?;
         check_others(config, by_workers)?;
+        let tell = members.told_inputs(config).next().is_some();
+        check_told(members, config, by_workers)?;
         let schedule = &config.schedule;
         let reads = |option: &str| kind.options.contains(&option);
         let halo = if reads("halo") { schedule.halo } else { TrainersHalo::None };
@@ -73,6 +78,7 @@ impl TrainersPlan {
             corrections: if reads("corrections") { schedule.corrections } else { 0 },
             by_workers: by_workers.then_some(schedule.evaluate),
             halo,
+            tell,
             refresh: schedule.refresh,
             drop: config.averaging.drop.clone(),
             hosted: match schedule.aggregator {
@@ -80,6 +86,16 @@ impl TrainersPlan {
                 AggregatorPlace::Part(part) => Some(part),
             },
         }))
+    }
+
+    /// Whether trainers know rows of each other's nodes, for which they meet before every stage.
+    pub fn exchange(&self) -> bool {
+        self.halo != TrainersHalo::None
+    }
+
+    /// Whether trainers meet before they train: to exchange rows, or to tell each other what models read.
+    pub fn meet(&self) -> bool {
+        self.exchange() || self.tell
     }
 
     /// The parts that are trained on, of so many.
@@ -217,7 +233,39 @@ fn check_others(config: &Config, by_workers: bool) -> Result<()> {
     Ok(())
 }
 
+/// Refuses inputs that are told where somebody would read others than trainers do: an aggregator that evaluates on the
+/// whole graph makes its columns alone, and who has no trainer tells nothing.
+fn check_told(members: &Members, config: &Config, by_workers: bool) -> Result<()> {
+    let Some(first) = members.told_inputs(config).next() else { return Ok(()) };
+    let answers = config.policy.response()?.is_some();
+    let lossy = members.told_inputs(config).find(|kind| kind.loses || (answers && kind.tells_labels));
+    if let (Some(kind), false) = (lossy, by_workers) {
+        let what = "an aggregator that evaluates means on the whole graph would make other columns than trainers are \
+            told; schedule.evaluator = \"workers\" (with schedule.kind = \"averaging\" or \"psgd_pa\") evaluates \
+            on theirs";
+        return Err(TrainError::config(format!("model.inputs has {:?}: {what}", kind.name)));
+    }
+    if !config.averaging.drop.is_empty() {
+        let what = "a part without a trainer has nobody who tells";
+        return Err(TrainError::config(format!("averaging.drop with model.inputs = {:?}: {what}", first.name)));
+    }
+    Ok(())
+}
+
 impl Plan {
+    /// The plan by which a trainer that meets the others once tells them what models read, and hears them. What classes
+    /// count for it is told otherwise.
+    #[must_use]
+    pub fn telling_once(self) -> Plan {
+        Plan { class_weights: None, class_counts: 0, ..self }
+    }
+
+    /// The plan of who has the rows that the first layer reads in the place of features.
+    #[must_use]
+    pub fn reading_given_rows(self) -> Plan {
+        Plan { inputs: ModelInputs { given: true, ..self.inputs }, ..self }
+    }
+
     /// The plan of one trainer, whose data this plan was made for: it agrees with nobody and judges nothing.
     #[must_use]
     pub fn alone(self) -> Plan {
@@ -265,7 +313,7 @@ impl Plan {
     /// after a stage has begun.
     pub(super) fn check_trainers(&self) -> Result<()> {
         let Some(trainers) = &self.trainers else { return Ok(()) };
-        if trainers.halo != TrainersHalo::None && self.stages.iter().any(|stage| self.reveals(stage)) {
+        if trainers.exchange() && self.stages.iter().any(|stage| self.reveals(stage)) {
             let what = "columns of frozen inputs would cross in later rounds, and independent trainers meet only \
                 before a stage";
             return Err(TrainError::config(format!("messages.forward: {what}")));

@@ -19,8 +19,8 @@ pub struct Account {
     pub saw_features: Party,
     /// Who sees rows that a model has made of others' nodes, or gradients by rows: class scores, hidden rows.
     pub saw_scores: Party,
-    /// Who sees models of single others, or gradients of their parameters. Means of models, which every trainer goes
-    /// on from, are in `seen` alone.
+    /// Who sees models of single others, gradients of their parameters, or the sums that a regression is solved from.
+    /// Means of models, which every trainer goes on from, are in `seen` alone.
     pub saw_models: Party,
     /// What each of the four sees, content by content.
     pub seen: Vec<Sight>,
@@ -100,7 +100,7 @@ impl Subject {
             Content::Features => &[Subject::Features],
             Content::HiddenRows | Content::Scores | Content::LearnedColumns => &[Subject::Scores],
             Content::Embeddings | Content::RowGradients => &[Subject::Scores],
-            Content::ParameterGradients | Content::Models => &[Subject::Models],
+            Content::ParameterGradients | Content::GramMatrices | Content::Models => &[Subject::Models],
             Content::Statistics | Content::Figures | Content::ClassCounts | Content::ScoreBins => &[],
             Content::PartFigures | Content::Ids | Content::Pairs | Content::Neighbours => &[],
             Content::Widths | Content::Agreement | Content::Refusal => &[],

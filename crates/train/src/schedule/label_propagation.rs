@@ -28,6 +28,7 @@ pub(super) fn stage(blueprint: &Blueprint<'_>, of: Propagated, first_layer: u16)
     Stage {
         network: Network::new(vec![unit]),
         propagation: Some(Propagation::of(of, config)),
+        solves: None,
         cache_inputs: true,
         redraws: false,
         sample_inputs: false,

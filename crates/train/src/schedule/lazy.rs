@@ -31,6 +31,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
             false => architecture.stage(kind, index, handed),
         },
         propagation: None,
+        solves: None,
         cache_inputs: true,
         redraws: false,
         sample_inputs: true,

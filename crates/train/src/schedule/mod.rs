@@ -9,6 +9,7 @@ mod label_propagation;
 mod lazy;
 mod pipelined;
 mod propagation;
+mod ridge;
 mod stage;
 mod synchronous;
 
@@ -19,6 +20,7 @@ use laconic_nn::registry::{Kind, Registry};
 use crate::config::Config;
 
 pub use propagation::{Propagated, Propagation};
+pub use ridge::Ridge;
 pub use stage::{HandOn, Lateness, Position, Stage};
 
 /// What a schedule makes its stages from.
@@ -57,6 +59,7 @@ pub const SCHEDULES: &[ScheduleKind] = &[
     synchronous::GGS,
     label_propagation::KIND,
     correct_and_smooth::KIND,
+    ridge::KIND,
 ];
 
 /// Schedules by name.

@@ -4,7 +4,7 @@ use laconic_nn::Layer;
 use laconic_nn::network::Network;
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
-use super::{Propagated, Propagation};
+use super::{Propagated, Propagation, Ridge};
 use crate::config::Carried;
 
 /// One stage of a run.
@@ -13,6 +13,8 @@ pub struct Stage {
     pub network: Network,
     /// The steps along edges that its inputs are made by, before its rounds.
     pub propagation: Option<Propagation>,
+    /// Where its one round solves for the parameters rather than takes a step.
+    pub solves: Option<Ridge>,
     /// Whether the inputs' halo is fetched once and kept.
     pub cache_inputs: bool,
     /// Whether inputs that would be kept cross in every round after all, in other columns each time, where a mask

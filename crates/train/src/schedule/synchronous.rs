@@ -22,6 +22,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     vec![Stage {
         network: architecture.end_to_end(kind),
         propagation: None,
+        solves: None,
         cache_inputs: config.schedule.cache_inputs,
         redraws: config.schedule.cache_inputs,
         sample_inputs: false,

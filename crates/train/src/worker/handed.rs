@@ -38,6 +38,11 @@ impl Worker {
         self.handed.take().ok_or(TrainError::NothingHanded { rank: self.rank().0 })
     }
 
+    /// The rows that the next stage begins with, where it has not begun.
+    pub fn handed(&self) -> Option<&Operand> {
+        self.handed.as_ref().map(|handed| &handed.training)
+    }
+
     /// Keeps rows for the next stage.
     pub fn keep_handed(&mut self, rows: Handed) {
         self.handed = Some(rows);

@@ -21,7 +21,7 @@ pub(super) fn rows(
     (links, local): (&HaloPlan, &Local),
     features: Operand,
 ) -> Result<(Operand, Vec<Vec<usize>>)> {
-    if plan.inputs.told.is_empty() && plan.inputs.features {
+    if plan.inputs.given || (plan.inputs.told.is_empty() && plan.inputs.features) {
         return Ok((features, Vec::new()));
     }
     let labels: Vec<Option<u32>> = (0..local.ids.len()).map(|row| learned_class(local, row)).collect();

@@ -120,7 +120,7 @@ const SCORES: [Content; 6] = [
     Content::RowGradients,
     Content::LabelledScores,
 ];
-const MODELS: [Content; 2] = [Content::ParameterGradients, Content::Models];
+const MODELS: [Content; 3] = [Content::ParameterGradients, Content::GramMatrices, Content::Models];
 
 /// Who has got labels, features, scores and models of single others, by what has crossed.
 fn saw(crossed: &Crossed, has_aggregator: bool) -> [Party; 4] {
@@ -156,7 +156,7 @@ const CODEWORDS: &[&str] = &[
 ];
 
 /// Methods of workers in step, with what each lets others see.
-const IN_STEP: [(&[&str], &str); 13] = [
+const IN_STEP: [(&[&str], &str); 14] = [
     (&[], "..FSM"),
     (&["model.layers=3", "model.norm=batch", "out.checkpoint_every=1"], "..FSM"),
     (&["schedule.kind=pipelined", "train.eval_every=3"], "..FSM"),
@@ -166,6 +166,7 @@ const IN_STEP: [(&[&str], &str); 13] = [
     (&["schedule.kind=label_propagation", WITH_LABELS], ".L..."),
     (&["schedule.kind=correct_and_smooth", "model.arch=mlp", WITH_LABELS], ".L..M"),
     (CODEWORDS, ".L..M"),
+    (&["schedule.kind=ridge", "model.arch=mlp"], "....M"),
     (&["model.inputs=[\"features\", \"own_labels\"]", "model.arch=mlp"], "....M"),
     (&["model.inputs=[\"features\", \"labels\"]", WITH_LABELS], ".LFSM"),
     (&["schedule.cache_inputs=false", "train.class_weights=balanced"], "..FSM"),

@@ -149,6 +149,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
         &["schedule.kind=label_propagation", "policy.allow=[\"labels\"]"],
         &["schedule.steps=2", "schedule.alpha=0.5", "schedule.normalise=divided"],
     ),
+    (&["schedule.kind=ridge", "model.arch=mlp"], &["schedule.ridge=2"]),
 ];
 
 /// What independent trainers read: they do not compare it, since whoever starts them gives all of them the same.

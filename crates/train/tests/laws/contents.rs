@@ -81,7 +81,7 @@ fn deniable(crossed: Crossed) -> Crossed {
     sums
 }
 
-const CLASSES: [&[&str]; 13] = [
+const CLASSES: [&[&str]; 14] = [
     &["model.layers=3", "train.class_weights=balanced", "out.checkpoint_every=1"],
     &["model.arch=gat", "train.sync_every=2"],
     &["schedule.kind=pipelined", "model.norm=batch"],
@@ -95,6 +95,7 @@ const CLASSES: [&[&str]; 13] = [
     &["data.inductive=true"],
     &["schedule.kind=label_propagation", "policy.allow=[\"labels\"]"],
     &["schedule.kind=correct_and_smooth", "policy.allow=[\"labels\"]"],
+    &["schedule.kind=ridge", "model.arch=mlp"],
 ];
 
 const LINKS: [&[&str]; 4] = [

@@ -88,7 +88,6 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
         (&[r#"model.inputs=["features","codewords"]"#], "is made from \"labels\""),
         (&["model.inputs=[]"], "expected one of features, labels, codewords"),
         (&[r#"model.inputs=["features","lables"]"#], "did you mean \"labels\""),
-        (&["schedule.kind=averaging"], "meet nobody"),
         (&["data.inductive=true"], "data.inductive"),
         (&["messages.selection=none", "messages.evaluation=none"], "takes out"),
         (&["task.kind=link_prediction"], "learns none"),

@@ -100,6 +100,7 @@ fn schedule(config: &Value) -> String {
             "a model is trained as by synchronous, then by how much it misses training labels passes along edges, and \
              then its corrected scores do"
         }
+        "ridge" => "a linear model is solved in one round, from sums over the training nodes of all workers",
         "averaging" if text(config, "schedule", "halo") == "frozen" => {
             "each trainer takes its own steps on its part, with inputs from others' nodes that cross once a stage, and \
              every so often the mean of their models stands for all"

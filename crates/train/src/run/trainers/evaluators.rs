@@ -6,6 +6,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Rank, Transport, threads};
 
+use super::columns::Columns;
 use super::local_trainers::LoneWorker;
 use super::server::AGGREGATOR;
 use super::{Evaluated, Setup};
@@ -20,12 +21,12 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    /// Meets the others.
+    /// Meets the others, with the columns of the trainer beside it, where it was told some.
     ///
     /// # Errors
     /// If the part cannot be read as one, or another evaluator does not answer.
-    pub fn start(self, setup: &Setup) -> Result<LoneWorker> {
-        LoneWorker::evaluator(setup, self.part, self.end)
+    pub fn start(self, setup: &Setup, columns: Option<&Columns>) -> Result<LoneWorker> {
+        LoneWorker::evaluator(setup, self.part, self.end, columns)
     }
 }
 
@@ -47,7 +48,7 @@ impl AtAggregator {
     pub fn start(self, setup: &Setup) -> Result<LoneWorker> {
         match self {
             AtAggregator::Alone(whole) => LoneWorker::judge(setup, *whole),
-            AtAggregator::Asks(own) => own.start(setup),
+            AtAggregator::Asks(own) => own.start(setup, None),
             AtAggregator::Started(lone) => Ok(*lone),
         }
     }

@@ -7,9 +7,11 @@ use laconic_graph::part::Part;
 use laconic_wire::transport::by_hand::ByHand;
 use laconic_wire::{FramePurpose, Ledger, Metered, Rank, Transport, threads};
 
+use super::columns::Columns;
 use super::{Setup, Whole};
-use crate::config::{ClassWeights, TrainersHalo};
+use crate::config::ClassWeights;
 use crate::error::{Result, TrainError};
+use crate::exchange::shapes::Shapes;
 use crate::exchange::stale::{Mesh, Stale};
 use crate::fit::StageInputs;
 use crate::fit::trainer::StageRun;
@@ -21,8 +23,12 @@ use crate::worker::{Worker, WorkerOptions};
 /// A worker that meets nobody once it has its rows.
 pub(super) struct LoneWorker {
     pub worker: Worker,
-    /// Its end of the network on which trainers meet before a stage.
+    /// Its end of the network on which trainers meet: before every stage, or once.
     pub meeting: Option<Metered>,
+    /// The shapes by which it met them, where that was once.
+    met: Option<Shapes>,
+    /// What models read of own nodes, where some of it was told, for who evaluates them beside it.
+    pub columns: Option<Columns>,
 }
 
 impl LoneWorker {
@@ -31,17 +37,47 @@ impl LoneWorker {
     /// # Errors
     /// If the part cannot be read as one, or another trainer does not answer.
     pub fn trainer(setup: &Setup, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
-        let place = setup.parts.iter().position(|index| *index == part.index).unwrap_or_default();
+        let index = part.index;
+        let place = setup.parts.iter().position(|of| *of == index).unwrap_or_default();
+        let (told, exchange, part) = match exchange {
+            Some(end) if !setup.trainers.exchange() => {
+                (Some(LoneWorker::telling(setup, part.clone(), end)?), None, part.induced())
+            }
+            exchange => (None, exchange, part),
+        };
         let mut plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
         plan.run_towards(&setup.of_epoch, place);
-        if let (None, Some(weights)) = (&exchange, &setup.class_weights) {
-            // Whoever meets nobody cannot add counts up with the others.
+        if let (false, Some(weights)) = (setup.trainers.exchange(), &setup.class_weights) {
+            // Whoever meets nobody for it cannot add counts up with the others.
             (plan.class_weights, plan.class_counts) = (Some(ClassWeights::Given(weights.clone())), 0);
         }
-        let index = part.index;
-        let mut lone = LoneWorker::of(setup, plan, part, exchange)?;
+        let mut lone = match told {
+            None => LoneWorker::of(setup, plan, part, exchange)?,
+            Some(told) => {
+                let part = Columns::given(told.columns.as_ref(), part, plan.inputs.columns())?;
+                let LoneWorker { meeting, met, columns, .. } = told;
+                LoneWorker { meeting, met, columns, ..LoneWorker::of(setup, plan.reading_given_rows(), part, None)? }
+            }
+        };
+        if setup.trainers.tell && lone.columns.is_none() {
+            lone.columns = Columns::of(&lone.worker);
+        }
+        // Nobody else asks for them.
+        lone.columns = lone.columns.filter(|_| setup.trainers.by_workers.is_some());
         lone.worker.part = index;
         Ok(lone)
+    }
+
+    /// Who tells other trainers once what models read of a part's nodes, and hears them.
+    fn telling(setup: &Setup, part: Part, end: Box<dyn Transport>) -> Result<LoneWorker> {
+        let plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone().telling_once();
+        let lone = LoneWorker::of(setup, plan, part, Some(end))?;
+        Ok(LoneWorker { met: Some(lone.worker.shapes.clone()), columns: Columns::of(&lone.worker), ..lone })
+    }
+
+    /// The shapes by which it has met other trainers, where it has.
+    pub fn shapes(&self) -> &Shapes {
+        self.met.as_ref().unwrap_or(&self.worker.shapes)
     }
 
     /// Who judges means on the whole graph.
@@ -54,15 +90,23 @@ impl LoneWorker {
         Ok(lone)
     }
 
-    /// One of those who judge means together, at this end of their network. Whatever it sends is for evaluations.
+    /// One of those who judge means together, at this end of their network, on the columns that the trainer beside it
+    /// has, where it was told some. Whatever it sends is for evaluations.
     ///
     /// # Errors
     /// If the part cannot be read as one, or another of them does not answer.
-    pub fn evaluator(setup: &Setup, part: Part, end: Box<dyn Transport>) -> Result<LoneWorker> {
+    pub fn evaluator(
+        setup: &Setup,
+        part: Part,
+        end: Box<dyn Transport>,
+        columns: Option<&Columns>,
+    ) -> Result<LoneWorker> {
         let door = setup.config.policy.door()?;
         let transport = Metered::new(end).counted_as(FramePurpose::Evaluation).behind(door);
-        let worker = Worker::start(Arc::new(setup.plan.of_evaluators()), transport, part, worker_options(setup))?;
-        Ok(LoneWorker { worker, meeting: None })
+        let plan = setup.plan.of_evaluators();
+        let part = if plan.inputs.given { Columns::given(columns, part, plan.inputs.columns())? } else { part };
+        let worker = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
+        Ok(LoneWorker { worker, meeting: None, met: None, columns: None })
     }
 
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<LoneWorker> {
@@ -72,7 +116,7 @@ impl LoneWorker {
         let part = part.numbered(transport.rank().0, transport.size() as u32);
         let mut worker = Worker::start(Arc::new(plan), transport, part, worker_options(setup))?;
         let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
-        Ok(LoneWorker { worker, meeting })
+        Ok(LoneWorker { worker, meeting, met: None, columns: None })
     }
 
     /// Lets its waits for others last so long from now on.
@@ -87,11 +131,12 @@ impl LoneWorker {
     /// If another trainer does not answer.
     pub fn inputs(&mut self, at: StageRun<'_>) -> Result<StageInputs> {
         self.worker.begin(at.stage);
-        if let Some(meeting) = &mut self.meeting {
+        let meets_again = self.met.is_none();
+        if let Some(meeting) = self.meeting.as_mut().filter(|_| meets_again) {
             std::mem::swap(meeting, &mut self.worker.transport);
         }
         let inputs = StageInputs::fetch(&mut self.worker, at.stage, at.rounds_before);
-        if let Some(meeting) = &mut self.meeting {
+        if let Some(meeting) = self.meeting.as_mut().filter(|_| meets_again) {
             std::mem::swap(meeting, &mut self.worker.transport);
         }
         inputs
@@ -148,10 +193,11 @@ pub(super) fn after(stage: &Stage, index: usize, steps: u64) -> StageRun<'_> {
     StageRun { stage, index, rounds_before: u32::try_from(steps).unwrap_or(u32::MAX / 2) }
 }
 
-/// The trainers' ends of a network of their own, over which they exchange inputs; none where they meet nobody.
+/// The trainers' ends of a network of their own, over which they exchange inputs or tell them; none where they meet
+/// nobody.
 pub(super) fn exchanges(setup: &Setup) -> Vec<Option<Box<dyn Transport>>> {
     let trainers = setup.parts.len();
-    if setup.trainers.halo == TrainersHalo::None {
+    if !setup.trainers.meet() {
         return (0..trainers).map(|_| None).collect();
     }
     let mut ends = threads(trainers, setup.config.deadline());
@@ -166,14 +212,13 @@ pub(super) struct LocalTrainers {
 }
 
 impl LocalTrainers {
-    /// Starts trainers beside the judge; those that meet do so on a thread each.
+    /// Starts trainers; those that meet do so on a thread each.
     ///
     /// # Errors
     /// If a part cannot be trained on.
-    pub fn start(setup: &Setup, parts: Vec<Part>, judge: LoneWorker) -> Result<LocalTrainers> {
+    pub fn start(setup: &Setup, parts: Vec<Part>) -> Result<Vec<LoneWorker>> {
         let start = |(part, exchange)| LoneWorker::trainer(setup, part, exchange);
-        let trainers = at_once(parts.into_iter().zip(exchanges(setup)).collect(), start)?;
-        Ok(LocalTrainers { trainers, judge })
+        at_once(parts.into_iter().zip(exchanges(setup)).collect(), start)
     }
 
     /// Everybody's inputs of a stage.

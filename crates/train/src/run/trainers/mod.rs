@@ -4,10 +4,12 @@
 //! `schedule.evaluator = "aggregator"` the aggregator has every part as well and judges means on the whole graph; with
 //! `workers` it has none, and all workers judge means together over a network of their own (`evaluators.rs`). With
 //! `schedule.halo = "none"` a trainer meets nobody: it is a worker alone on the graph of its own nodes. With `frozen`
-//! trainers exchange the inputs of each stage before they go.
+//! trainers exchange the inputs of each stage before they go. Where models read what owners tell once, they meet for
+//! that in either case; who evaluates means beside a trainer reads the columns that it has.
 
 mod client;
 mod close;
+mod columns;
 mod evaluators;
 mod local_trainers;
 mod on_threads;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 
 use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
-use laconic_wire::{PerKind, Rank, WireError};
+use laconic_wire::{PerKind, Rank, Tag, WireError};
 
 use self::run_recorder::RunRecorder;
 use super::options::{Options, Outcome};
@@ -97,6 +99,18 @@ impl Setup {
             (1..told.len()).for_each(|mean| told[mean] += told[mean - 1]);
         }
         told
+    }
+
+    /// The first of what the trainer of this rank would tell others once that its policy denies, and whom.
+    ///
+    /// # Errors
+    /// If the policy denies what there is not.
+    pub fn untold(&self, rank: Rank) -> Result<Option<(Rank, Tag)>> {
+        let Some(list) = self.config.policy.list()? else { return Ok(None) };
+        let mut tags = self.plan.inputs.told.iter().filter_map(|kind| kind.tag());
+        let denied = tags.find(|tag| list.denies(tag.content, tag.purpose));
+        let others = (1..=self.parts.len() as u32).map(Rank).find(|peer| *peer != rank);
+        Ok(others.filter(|_| rank != Rank(0)).zip(denied))
     }
 
     /// What trainers and aggregator agree on for a stage.
@@ -261,7 +275,7 @@ fn forecast_of(
     data: &Data,
     from: Option<&Snapshot>,
 ) -> Result<TrainersForecast> {
-    let meets = plan.trainers.as_ref().is_some_and(|trainers| trainers.halo != TrainersHalo::None);
+    let meets = plan.trainers.as_ref().is_some_and(TrainersPlan::meet);
     let exchanging = if meets { shapes_among(&data.parts, plan)? } else { Vec::new() };
     let evaluating = match &data.evaluated {
         Evaluated::Whole(_) => Vec::new(),
@@ -305,7 +319,7 @@ fn admit(plan: &Plan, (mut all, own): (Memory, &[&Part]), forced: bool, observer
 
 /// Whether only the end of a run tells what its trainers have sent: to each other, or, where nothing is sent, at all.
 fn is_told_at_the_end(plan: &Plan) -> bool {
-    let meet = |of: &TrainersPlan| of.halo != TrainersHalo::None || of.by_workers.is_some();
+    let meet = |of: &TrainersPlan| of.meet() || of.by_workers.is_some();
     plan.config.transport.kind == TransportKind::Simulated || plan.trainers.as_ref().is_some_and(meet)
 }
 

@@ -31,8 +31,10 @@ pub(super) fn live(
     transport: Box<dyn Transport>,
     evaluator: Option<Evaluator>,
 ) -> Result<Besides> {
-    let start = evaluator.map(|own| move || own.start(setup));
-    beside_evaluator(setup, place, start, || train(setup, LoneWorker::trainer(setup, part, exchange)?, transport))
+    let mut trainer = LoneWorker::trainer(setup, part, exchange)?;
+    let columns = trainer.columns.take();
+    let start = evaluator.map(|own| move || own.start(setup, columns.as_ref()));
+    beside_evaluator(setup, place, start, || train(setup, trainer, transport))
 }
 
 /// Lets the trainer of this place train while an evaluator, where there is one, evaluates beside it.

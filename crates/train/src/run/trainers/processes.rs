@@ -115,16 +115,14 @@ fn patience(setup: &Setup) -> Patience {
 /// # Errors
 /// If the others do not come.
 fn meet(setup: &Setup, address: &Address, place: usize) -> Result<Option<Box<dyn Transport>>> {
-    match setup.trainers.halo {
-        TrainersHalo::None => Ok(None),
-        TrainersHalo::Frozen | TrainersHalo::Stale => {
-            let folder = address.folder.join("exchange");
-            let own = Address { folder, rank: place as u32, size: setup.parts.len() as u32, ..address.clone() };
-            let mut mesh = SocketsTransport::join(&own, &patience(setup), setup.config.deadline())?;
-            setup.give_up.flags().into_iter().for_each(|flag| mesh.add_interrupt(flag));
-            Ok(Some(Box::new(mesh)))
-        }
+    if !setup.trainers.meet() {
+        return Ok(None);
     }
+    let folder = address.folder.join("exchange");
+    let own = Address { folder, rank: place as u32, size: setup.parts.len() as u32, ..address.clone() };
+    let mut mesh = SocketsTransport::join(&own, &patience(setup), setup.config.deadline())?;
+    setup.give_up.flags().into_iter().for_each(|flag| mesh.add_interrupt(flag));
+    Ok(Some(Box::new(mesh)))
 }
 
 /// Compute threads of one of so many processes that share this machine.

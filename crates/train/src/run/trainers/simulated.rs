@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use laconic_wire::{Ledger, LinkShape};
 
 use super::close::{Closing, Traffic, close};
+use super::columns::Columns;
 use super::evaluators::{self, Evaluator};
 use super::local_trainers::{LocalTrainers, after, meeting};
 use super::run_recorder::RunRecorder;
@@ -88,16 +89,16 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
 pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
     let began = Instant::now();
     let (judge, evaluators) = evaluators::all_here(setup, data.evaluated);
+    let mut trainers = LocalTrainers::start(setup, data.parts)?;
+    let columns: Vec<Option<Columns>> = trainers.iter_mut().map(|lone| lone.columns.take()).collect();
     let (went, evaluated) = std::thread::scope(|scope| {
+        let columns = &columns;
         let spawn = |(place, own): (usize, Option<Evaluator>)| {
             let own = own?;
-            Some(evaluators::spawn(scope, setup, place, move || own.start(setup)))
+            Some(evaluators::spawn(scope, setup, place, move || own.start(setup, columns[place].as_ref())))
         };
         let evaluating = evaluators.into_iter().enumerate().filter_map(spawn).collect::<Result<Vec<_>>>()?;
-        let went = judge.start(setup).and_then(|judge| {
-            let mut local_trainers = LocalTrainers::start(setup, data.parts, judge)?;
-            go(setup, &mut local_trainers, &mut opened)
-        });
+        let went = judge.start(setup).and_then(|judge| go(setup, &mut LocalTrainers { trainers, judge }, &mut opened));
         // Whatever has happened, nobody asks them any more.
         setup.over.set();
         let join = |(place, thread): (usize, ScopedJoinHandle<'_, Result<Ledger>>)| {

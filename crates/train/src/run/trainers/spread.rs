@@ -20,7 +20,7 @@ use super::local_trainers::LoneWorker;
 use super::on_threads::{Besides, Presided, beside_evaluator, preside, train};
 use super::server::AggregatorServer;
 use super::{Opening, Setup};
-use crate::config::{Config, EvaluationEdges, TrainersHalo};
+use crate::config::{Config, EvaluationEdges};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
@@ -148,7 +148,7 @@ fn check(trainers: &TrainersPlan, config: &Config, trained: usize, all: usize, s
         let what = "the aggregator holds no part here, and has a process of its own";
         return Err(TrainError::config(format!("schedule.aggregator = {part}: {what}")));
     }
-    let sees_others = edges == EvaluationEdges::Halo || trainers.halo != TrainersHalo::None;
+    let sees_others = edges == EvaluationEdges::Halo || trainers.meet();
     if trained < all && sees_others {
         let what = "edges from nodes of parts without a trainer cannot be told apart by who holds one part alone; \
             schedule.evaluate = \"local\" and schedule.halo = \"none\" need not";
@@ -245,8 +245,14 @@ impl Starting {
             setup.give_up.flags().into_iter().for_each(|flag| channel.add_interrupt(flag));
             Box::new(channel)
         };
-        let mut evaluator = LoneWorker::evaluator(&setup, evaluated, end(channels.evaluations()))?;
-        let meets = setup.trainers.halo != TrainersHalo::None;
+        if setup.trainers.tell {
+            // Before anybody waits for what is not told.
+            if let Some((to, tag)) = setup.untold(rank)? {
+                return Err(start.keep_back(to, tag).into());
+            }
+            collectives::barrier(&mut start, Step::TrainerFacts.tag(2))?;
+        }
+        let meets = setup.trainers.meet();
         let mut trainer = match trains_on {
             None => None,
             Some(part) => {
@@ -254,6 +260,8 @@ impl Starting {
                 Some(LoneWorker::trainer(&setup, part, exchange)?)
             }
         };
+        let columns = trainer.as_mut().and_then(|trainer| trainer.columns.take());
+        let mut evaluator = LoneWorker::evaluator(&setup, evaluated, end(channels.evaluations()), columns.as_ref())?;
         let shapes = Gathered::of(&mut start, &evaluator, trainer.as_ref().filter(|_| meets), meets)?;
         let is_first = rank == Rank(0);
         let opening = is_first.then(|| Opening::new(&setup.plan, &setup.process, &part)).transpose()?;
@@ -328,7 +336,7 @@ impl Gathered {
             all.iter().enumerate().skip(before).map(read).collect()
         };
         let evaluating = gather(0, Some(&evaluator.worker.shapes), 0)?;
-        let exchanging = if meets { gather(1, trainer.map(|trainer| &trainer.worker.shapes), 1)? } else { Vec::new() };
+        let exchanging = if meets { gather(1, trainer.map(LoneWorker::shapes), 1)? } else { Vec::new() };
         Ok(Gathered { evaluating, exchanging, told })
     }
 
