@@ -235,7 +235,7 @@ mod tests {
                 weight(0) * rows[row][0] + weight(1) * rows[row][1] + f64::from(solved.bias[output]) - target
             };
             for column in 0..2 {
-                let slope: f64 = (0..4).map(|row| off(row) * rows[row][column]).sum();
+                let slope: f64 = rows.iter().enumerate().map(|(row, values)| off(row) * values[column]).sum();
                 assert!((slope + penalty * weight(column)).abs() < 1e-5);
             }
             assert!((0..4).map(off).sum::<f64>().abs() < 1e-5, "the constant has no penalty");

@@ -70,8 +70,9 @@ pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Optio
     }
 }
 
-/// Whether a way that is told so much is passed over: it lacks something by which the best so far is better than all that
-/// lack it, by half a standard error. So what has shown its worth is kept, and more of it is tried rather than less.
+/// Whether a way that is told so much is passed over: it lacks something by which the best so far is better than all
+/// that lack it, by half a standard error. So what has shown its worth is kept, and more of it is tried rather than
+/// less.
 pub(super) fn lacks_what_gained(told: u64, tried: &[Tried], limits: &Limits) -> bool {
     let best = tried.iter().filter_map(|tried| Some((tried.figure?, tried.told)));
     let Some((best, has)) = best.max_by(|a, b| a.0.total_cmp(&b.0)) else { return false };

@@ -1,6 +1,8 @@
 //! Training of one stage: rounds, evaluation, best-validation selection, patience. Which rows a round runs over and
 //! what is learned from them stand in `batch/` and `task/`.
 
+mod solved;
+
 use std::time::{Duration, Instant};
 
 use laconic_nn::Network;
@@ -15,7 +17,6 @@ use super::choice::{refuse_infinite, select};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Clocks, Progress};
-use super::ridge;
 use super::since::Since;
 use super::task::{self, Task};
 use crate::config::TrainConfig;
@@ -30,7 +31,7 @@ use crate::pass::reveal::Reveal;
 use crate::pass::walk::Walk;
 use crate::plan::Reader;
 use crate::saved::{Remembers, Saved};
-use crate::schedule::{Ridge, Stage};
+use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::evaluate::Evaluated;
 use crate::worker::parts::Known;
@@ -294,19 +295,6 @@ impl<'a> Fit<'a> {
             judged: None,
         };
         Ok((report, agrees && extras.stop > 0.0))
-    }
-
-    /// Sets the parameters to what solves the stage, whose one round this is; the loss is the mean of squared errors.
-    fn solve(&mut self, worker: &mut Worker, progress: &mut Progress, ridge: Ridge, round: u32) -> Result<Extras> {
-        let stage = self.at.stage;
-        self.since.add(0.0);
-        let mut sums = ridge::own_sums(worker, stage, &self.inputs.x);
-        self.refuse_changed_files()?;
-        let mut extras = self.extras(worker);
-        self.reduction.solve(worker, round, &mut sums, &mut extras)?;
-        (progress.parameters, extras.loss) = ridge::solved(stage, ridge, &sums)?;
-        progress.done += 1;
-        Ok(extras)
     }
 
     /// What rides along with the round's reduction.

@@ -4,11 +4,12 @@
 
 mod evaluated;
 mod propagated;
+mod reduced;
 
 use std::collections::BTreeMap;
 
 use laconic_nn::Nodes;
-use laconic_wire::collectives::{self, Reducer};
+use laconic_wire::collectives;
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag};
 
 use super::Forecast;
@@ -24,7 +25,6 @@ use crate::exchange::moments;
 use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
-use crate::fit::{extras_count, ridge};
 use crate::messages::assign::Menu;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
@@ -428,36 +428,6 @@ impl<'a> StageForecast<'a> {
                 book.note(What::Statistics, 0, |ledger| moments::forecast(ledger, layer, round, rank, size, width));
             }
         }
-    }
-
-    /// What adding up gradients, or averaging models, sends.
-    fn reduction(&self, round: u32, book: &mut Book<'_>) -> Result<()> {
-        let (plan, stage) = (self.forecast.plan, self.stage());
-        let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
-        let (exact, extras) = (Reducer::exact(), extras_count(plan));
-        if stage.solves.is_some() {
-            let (tag, sums) = (plan.cadence.sums_tag(stage.first_layer, round), ridge::shape(stage).sums());
-            book.note(What::GramMatrices, 0, |ledger| {
-                collectives::forecast_all_reduce(ledger, tag, size, rank, sums, extras, &exact);
-            });
-            return Ok(());
-        }
-        let tag = plan.cadence.reduction_tag(stage.first_layer, round);
-        let reducer = plan.messages.reducer(plan.config.train.seed, stage.network.parameters())?;
-        let what = match plan.cadence {
-            cadence if cadence.corrects() => What::CorrectedModels,
-            cadence if cadence.is_local() => What::Models,
-            _ => What::ParameterGradients,
-        };
-        let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
-        book.note(what, 0, |ledger| {
-            for (number, len) in sums.into_iter().enumerate() {
-                let (tag, is_first) = (tag.later(2 * number as u16), number == 0);
-                let (extras, reducer) = if is_first { (extras, &reducer) } else { (0, &exact) };
-                collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, reducer);
-            }
-        });
-        Ok(())
     }
 
     /// What the figures of an evaluation are computed from.
