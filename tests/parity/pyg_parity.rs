@@ -353,8 +353,7 @@ fn one_worker(
         None => vec![stage],
     };
     let plan = Arc::new(plan.with_stages(stages)?);
-    let stage = &plan.stages[0];
-    let network = &stage.network;
+    let (stage, network) = (&plan.stages[0], &plan.stages[0].network);
     let mut worker = Worker::start(plan.clone(), laconic_wire::Metered::new(end), part, WorkerOptions::default())?;
     let mut progress = Progress::new(&plan, network, 0);
     let mut at = 0;

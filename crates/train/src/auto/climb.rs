@@ -34,15 +34,9 @@ where
 {
     let (mut folders, all) = (out.map(Folders::of), ladder.rungs.len());
     let (mut ended, mut tried, mut places): (Vec<T>, Vec<Tried>, Vec<usize>) = Default::default();
-    let (mut at, is_choosy) = (0, ladder.limits.target.is_none());
+    let mut at = 0;
     let (stopped, failed) = loop {
-        while let Some(rung) = ladder.rungs.get_mut(at) {
-            rung.passed_over = is_choosy && lacks_what_gained(rung.told, &tried, &ladder.limits);
-            if !rung.passed_over {
-                break;
-            }
-            at += 1;
-        }
+        at = next_of(ladder, at, &tried);
         let next = ladder.rungs.get(at).map(|rung| rung.predicted);
         if let Some(stopped) = stop(&tried, next, &ladder.limits) {
             break (stopped, None);
@@ -84,6 +78,19 @@ where
         folders.keep([kept, places[kept]], ladder, done.as_mut())?;
     }
     failed.map_or(Ok(done), Err)
+}
+
+/// The place of the next rung from `at` on that is not passed over. Who names a target wants it, by whatever way.
+fn next_of(ladder: &mut Ladder, mut at: usize, tried: &[Tried]) -> usize {
+    let (limits, is_choosy) = (ladder.limits, ladder.limits.target.is_none());
+    while let Some(rung) = ladder.rungs.get_mut(at) {
+        rung.passed_over = is_choosy && lacks_what_gained(rung.told, tried, &limits);
+        if !rung.passed_over {
+            break;
+        }
+        at += 1;
+    }
+    at
 }
 
 /// The validation figure of the best answer that is the same for all nodes, where parts have told their classes.

@@ -82,8 +82,7 @@ pub struct Rung {
     /// (tried, with a folder) Where its run is: in this folder, or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// (passed over) Whether it was not tried since its model lacks an input by which another one was better.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether it was not tried since its model lacks an input by which another one was better.
     pub passed_over: bool,
     /// What its model is told besides own features, a bit an input.
     #[serde(skip)]

@@ -76,10 +76,11 @@ pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Optio
 pub(super) fn lacks_what_gained(told: u64, tried: &[Tried], limits: &Limits) -> bool {
     let best = tried.iter().filter_map(|tried| Some((tried.figure?, tried.told)));
     let Some((best, has)) = best.max_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
-    let missing = has & !told;
-    let lack = tried.iter().filter(|tried| tried.told & missing != missing).filter_map(|tried| tried.figure);
-    let without = lack.max_by(f64::total_cmp);
-    missing != 0 && without.is_some_and(|without| without + limits.error(best) <= best)
+    let gained = |bit: u64| {
+        let without = tried.iter().filter(|tried| tried.told & bit == 0).filter_map(|tried| tried.figure);
+        without.max_by(f64::total_cmp).is_some_and(|without| without + limits.error(best) <= best)
+    };
+    (0..u64::BITS).map(|bit| 1 << bit).any(|bit| has & !told & bit != 0 && gained(bit))
 }
 
 /// Which of these is kept: of those that have reached the target the cheapest, otherwise of those within half a

@@ -20,8 +20,7 @@ use laconic_nn::registry::{Kind, Registry};
 use crate::config::Config;
 
 pub use propagation::{Propagated, Propagation};
-pub use ridge::Ridge;
-pub use stage::{HandOn, Lateness, Position, Stage};
+pub use stage::{HandOn, Lateness, Position, Ridge, Stage};
 
 /// What a schedule makes its stages from.
 pub struct Blueprint<'a> {

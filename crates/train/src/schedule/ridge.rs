@@ -7,17 +7,10 @@
 
 use laconic_nn::architecture::Architecture;
 
-use super::{Blueprint, ScheduleKind, Stage, synchronous};
+use super::{Blueprint, Ridge, ScheduleKind, Stage, synchronous};
 
 pub(super) const KIND: ScheduleKind =
     ScheduleKind { name: "ridge", options: &["ridge"], trainers: false, propagates: None, stages };
-
-/// How a stage is solved rather than trained.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ridge {
-    /// What squares of weights count for, beside squares of errors that are added up over training nodes.
-    pub penalty: f64,
-}
 
 fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let architecture = Architecture { layers: 1, ..blueprint.architecture.clone() };

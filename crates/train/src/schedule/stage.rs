@@ -4,8 +4,15 @@ use laconic_nn::Layer;
 use laconic_nn::network::Network;
 use laconic_wire::{Content, Direction, FramePurpose, Tag};
 
-use super::{Propagated, Propagation, Ridge};
+use super::{Propagated, Propagation};
 use crate::config::Carried;
+
+/// How a stage is solved rather than trained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ridge {
+    /// What squares of weights count for, beside squares of errors that are added up over training nodes.
+    pub penalty: f64,
+}
 
 /// One stage of a run.
 pub struct Stage {

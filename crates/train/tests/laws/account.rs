@@ -251,7 +251,9 @@ fn an_aggregator_sees_single_models_and_holds_the_graph_unless_workers_evaluate(
         assert_eq!((account.saw(), account.holds_graph), (found, Party::Nobody), "{keys:?}");
         assert_eq!(account.letters(), letters, "{keys:?}");
         let trips = account.round_trips.expect("it is known");
-        assert_eq!(trips.training, crossed.round_trips().training, "{keys:?}");
+        // Trainers answer when they can: what one says may come to stand behind what another said.
+        let found = crossed.round_trips().training;
+        assert!((trips.training..=trips.training + 1).contains(&found), "{keys:?}: {trips:?}, found {found}");
         // There and back; the last mean goes to those alone who evaluate it.
         assert_eq!(account.rounds.map(|means| 2 * means - 1), Some(trips.training), "{keys:?}: {account:?}");
     }
