@@ -281,7 +281,8 @@ fn options_that_make_no_sense_or_that_nobody_reads_are_refused() {
         ),
         (
             "messages.forward={codec=\"half\",keep=0.5}",
-            "messages.forward.keep: \"half\" does not read it; \"top_k\" does",
+            // The first that reads it, of the crate's own.
+            "messages.forward.keep: \"half\" does not read it; \"top\" does",
         ),
         ("messages.selection={kind=\"first\",of=0}", "messages.selection: option of is 0, expected 1 or more"),
         ("partition.slack=0.1", "partition.method = \"random\" does not read it; \"streaming_greedy\" does"),
