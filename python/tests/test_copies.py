@@ -161,4 +161,5 @@ def test_a_run_of_bfloat16_has_the_same_bits_and_at_most_one_copy_more_in_float3
     (wide, expected), (half, digest) = found
     assert digest == expected
     # One worker reads float32 where it is; two have rows of their own of either.
-    assert half - wide < (1 if parts == 1 else 0) + 0.2
+    # Which worker is where when the other is at its peak changes from run to run; a copy more would be 1.
+    assert half - wide < (1 if parts == 1 else 0) + 0.5
