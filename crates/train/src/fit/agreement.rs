@@ -188,8 +188,7 @@ pub trait Agreement {
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
 
     /// Whether workers agree after the step of a round in which they ask each other ([`Cadence::asks`]); the same
-    /// answer
-    /// on all of them.
+    /// answer on all of them.
     ///
     /// # Errors
     /// If another worker does not answer.

@@ -2,7 +2,7 @@
 //! said once for all of them.
 
 use super::values::not_finite;
-use super::{Bits, Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowSet, RowsMut, RowsRef, Store};
+use super::{Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowSet, RowsMut, RowsRef, Store};
 use crate::Result;
 
 /// Sends groups of at most so many rows, all equally many but for a few copies of the last row at the end, through
@@ -58,15 +58,6 @@ impl Grouped {
     }
 }
 
-/// The level of groups, whose rows are not those of the message.
-fn of_all_rows<'a>(level: &Level<'_>) -> Level<'a> {
-    let bits = match level.bits {
-        Bits::Uniform(bits) => bits,
-        Bits::Rows(rows) => rows.iter().copied().max().unwrap_or(32),
-    };
-    Level { ratio: level.ratio, bits: Bits::Uniform(bits) }
-}
-
 impl Codec for Grouped {
     fn id(&self) -> CodecId {
         Grouped::KIND.id()
@@ -74,7 +65,7 @@ impl Codec for Grouped {
 
     fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize {
         let [groups, each] = self.groups(rows);
-        self.inner.bytes(&of_all_rows(level), groups, each * columns)
+        self.inner.bytes(&level.of_all_rows(), groups, each * columns)
     }
 
     fn expect_feedback(&mut self) {
@@ -95,7 +86,7 @@ impl Codec for Grouped {
             return Err(not_finite(Grouped::KIND.name, &rows));
         }
         (count..groups * each).for_each(|_| self.values.extend_from_slice(rows.row(count - 1)));
-        let level = of_all_rows(level);
+        let level = level.of_all_rows();
         let groups = RowsRef { data: &self.values, columns: each * columns, rows: RowSet::Range(0..groups) };
         self.inner.encode(Message { key, level: &level, memory }, groups, into)
     }
@@ -106,7 +97,7 @@ impl Codec for Grouped {
         let [groups, each] = self.groups(count);
         // Every value is overwritten by the inner codec, or nothing of this is read.
         self.values.resize(groups * each * columns, 0.0);
-        let level = of_all_rows(level);
+        let level = level.of_all_rows();
         let all = RowsMut { data: &mut self.values, columns: each * columns, rows: RowSet::Range(0..groups) };
         self.inner.decode(Message { key, level: &level, memory }, payload, all, Store::Set)?;
         for (position, values) in self.values.chunks_exact(columns.max(1)).take(count).enumerate() {

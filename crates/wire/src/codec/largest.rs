@@ -50,8 +50,7 @@ struct Form {
 
 impl Largest {
     /// The entry in registries. Options: `share` of the values, 0.02 if not given, and `sizes` that are told apart, 2
-    /// if
-    /// not given.
+    /// if not given.
     pub const KIND: CodecKind = CodecKind {
         name: "largest",
         number: 6,
@@ -202,8 +201,7 @@ fn largest(values: &[f32], count: usize) -> Vec<usize> {
 }
 
 /// So many sizes that stand for these ascending ones: in the middle of equal shares of them to begin with, then means
-/// of
-/// those that each is nearest to.
+/// of those that each is nearest to.
 fn sizes_of(magnitudes: &[f32], count: usize) -> Vec<f32> {
     let mut sizes: Vec<f32> =
         (0..count).map(|size| magnitudes[(2 * size + 1) * magnitudes.len() / (2 * count)]).collect();
@@ -300,8 +298,7 @@ mod tests {
 
     proptest! {
         /// What error feedback asks of a codec (Stich et al., 2018): what is lost is less than what was there by at
-        /// least
-        /// what the best of the kept values are worth.
+        /// least what the best of the kept values are worth.
         #[test]
         fn what_is_lost_is_less_than_what_was_there(
             values in proptest::collection::vec(-1000f32..1000.0, 1..400), share in 0.001f64..1.0, sizes in 1usize..9,

@@ -6,7 +6,7 @@
 //! good.
 
 use super::values::not_finite;
-use super::{Bits, Codec, CodecId, CodecKind, Half, Level, Message, Options, RowSet, RowsMut, RowsRef, Store};
+use super::{Codec, CodecId, CodecKind, Half, Level, Message, Options, RowSet, RowsMut, RowsRef, Store};
 use crate::error::expect_payload;
 use crate::{CodecRegistry, Result, WireError};
 
@@ -79,15 +79,6 @@ impl LowRank {
     }
 }
 
-/// The level of what the other codec gets, whose rows are not those of the message.
-fn of_all_rows<'a>(level: &Level<'_>) -> Level<'a> {
-    let bits = match level.bits {
-        Bits::Uniform(bits) => bits,
-        Bits::Rows(rows) => rows.iter().copied().max().unwrap_or(32),
-    };
-    Level { ratio: level.ratio, bits: Bits::Uniform(bits) }
-}
-
 fn sides(rows: usize, columns: usize) -> [usize; 2] {
     [rows.min(columns), rows.max(columns)]
 }
@@ -98,7 +89,7 @@ impl Codec for LowRank {
     }
 
     fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize {
-        let (level, [short, long]) = (of_all_rows(level), sides(rows, columns));
+        let (level, [short, long]) = (level.of_all_rows(), sides(rows, columns));
         match self.directions(&level, [short, long]) {
             Some(rank) => NUMBER * short * rank + self.inner.bytes(&level, rank, long),
             None => self.inner.bytes(&level, short, long),
@@ -111,7 +102,7 @@ impl Codec for LowRank {
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         let Message { key, level, memory } = message;
-        let level = of_all_rows(level);
+        let level = level.of_all_rows();
         if (0..rows.rows.len()).any(|position| rows.row(position).iter().any(|value| !value.is_finite())) {
             return Err(not_finite(LowRank::KIND.name, &rows));
         }
@@ -132,7 +123,7 @@ impl Codec for LowRank {
 
     fn decode(&mut self, message: Message<'_>, payload: &[u8], mut into: RowsMut<'_>, store: Store) -> Result<()> {
         let Message { key, level, memory } = message;
-        let level = of_all_rows(level);
+        let level = level.of_all_rows();
         let (rows, columns) = (into.rows.len(), into.columns);
         let [short, long] = sides(rows, columns);
         let rank = self.directions(&level, [short, long]);

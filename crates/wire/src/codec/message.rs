@@ -62,6 +62,15 @@ pub struct Level<'a> {
 impl Level<'_> {
     /// Everything: ratio 1, 32 bits.
     pub const WHOLE: Level<'static> = Level { ratio: 1.0, bits: Bits::Uniform(32) };
+
+    /// The same for rows that are made of a message's rows: the most bits that one of these has.
+    pub(super) fn of_all_rows<'a>(&self) -> Level<'a> {
+        let bits = match self.bits {
+            Bits::Uniform(bits) => bits,
+            Bits::Rows(rows) => rows.iter().copied().max().unwrap_or(32),
+        };
+        Level { ratio: self.ratio, bits: Bits::Uniform(bits) }
+    }
 }
 
 /// How many bits a value has, once for all rows or row by row.

@@ -121,8 +121,7 @@ fn slot_name(index: usize) -> Name {
 }
 
 /// Makes what models have moved what the mean moves: a step of SGD with Nesterov's momentum, as PyTorch has it, for
-/// which
-/// the opposite of what has moved is the gradient.
+/// which the opposite of what has moved is the gradient.
 fn outer_step(OuterConfig { lr, momentum }: OuterConfig, moved: &mut [f32], velocity: &mut [f32]) {
     for (moved, velocity) in moved.iter_mut().zip(velocity) {
         *velocity = momentum * *velocity + *moved;
