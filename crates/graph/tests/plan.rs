@@ -4,12 +4,13 @@ mod sample;
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels};
-use laconic_graph::edges::EdgeData;
+use laconic_graph::edges::{EdgeData, Edges};
 use laconic_graph::graph::Graph;
 use laconic_graph::owners::Owners;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{
-    Counting, HaloPlan, Told, Topology, count_needed, encode_ids, needed, owned_of, plan_all, resolve_owners,
+    Counting, Covered, Cuts, HaloPlan, Told, Topology, count_needed, encode_ids, needed, owned_of, plan_all,
+    resolve_owners,
 };
 use laconic_key::{Key, Purpose};
 use proptest::prelude::*;
@@ -277,4 +278,99 @@ fn answers_that_cannot_be_are_refused() {
     assert!(plan_all(&broken, false).is_err());
     broken.swap(0, 1);
     assert!(plan_all(&broken, false).is_err());
+}
+
+/// The least number of nodes that some edges all have an end among, by trying: the ends of the first edge in turn.
+fn least_cover(edges: &[(usize, usize)]) -> usize {
+    let Some(&(left, right)) = edges.first() else { return 0 };
+    let without = |is_in: &dyn Fn(&(usize, usize)) -> bool| {
+        let rest: Vec<(usize, usize)> = edges.iter().filter(|edge| !is_in(edge)).copied().collect();
+        1 + least_cover(&rest)
+    };
+    without(&|edge| edge.0 == left).min(without(&|edge| edge.1 == right))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Sums of what is sent are sums of neighbours, on small integers, in as few rows as can be.
+    #[test]
+    fn what_crosses_under_a_cover_comes_to_what_rows_come_to(
+        nodes in 1usize..60, count in 1u32..6, seed in 0u64..1000, weighted in any::<bool>(),
+    ) {
+        let (dataset, _) = cut_up(nodes, count, seed);
+        let mut dataset = both_ways(&dataset);
+        if weighted {
+            let graph = &mut dataset.graph;
+            let weight = |target: usize, source: u32| 1.0 + ((target * source as usize) % 7) as f32;
+            let of = (0..nodes).flat_map(|node| graph.in_neighbours(node).iter().map(move |&from| weight(node, from)));
+            graph.data.weights = Some(of.collect());
+        }
+        let parts = cut(&dataset, Some(0), &sample::assignment(nodes, count, seed), count).unwrap();
+        let plans = plan_all(&parts, true).unwrap();
+        let cuts: Vec<Cuts> = plans.iter().map(|(plan, topology)| Cuts::of(plan, topology).unwrap()).collect();
+        let all = cuts.iter().zip(&plans).zip(&parts);
+        let covered: Vec<Covered> =
+            all.map(|((cuts, (plan, topology)), part)| cuts.cover(plan, topology, &part.nodes)).collect();
+        let value = |id: u64| (id * id % 101) as f32;
+        let weight_of = |edges: &Edges<u32>, edge: usize| edges.data.weights.as_ref().map_or(1.0, |w| w[edge]);
+        let sums = |edges: &Edges<u32>, values: &[f32]| -> Vec<f32> {
+            let of_edge = |edge: usize| weight_of(edges, edge) * values[edges.sources[edge] as usize];
+            (0..edges.rows()).map(|row| edges.in_edges(row).map(of_edge).sum()).collect()
+        };
+        let outgoing: Vec<Vec<f32>> = covered.iter().zip(&parts).map(|(covered, part)| {
+            sums(&covered.outgoing, &part.nodes.iter().map(|&id| value(id)).collect::<Vec<f32>>())
+        }).collect();
+        for (rank, (covered_here, (plan, topology))) in covered.iter().zip(&plans).enumerate() {
+            let mut halo = vec![f32::NAN; covered_here.halo_ids.len()];
+            for (peer, link) in covered_here.links.iter().enumerate() {
+                let sent = &covered[peer].links[rank].send;
+                prop_assert_eq!(sent.len(), link.receive.len());
+                prop_assert_eq!(sent.len(), link.send.len(), "as many cross either way");
+                for (row, &from) in link.receive.clone().zip(sent) {
+                    halo[row as usize] = outgoing[peer][from as usize];
+                }
+                prop_assert_eq!(cuts[rank].digests()[peer], cuts[peer].digests()[rank]);
+                let old = &plan.links[peer];
+                prop_assert!(sent.len() <= old.receive.len().min(old.send.len()));
+                let crossing: Vec<(usize, usize)> = (0..topology.halo.rows())
+                    .flat_map(|row| topology.halo.in_neighbours(row).iter().map(move |&from| (row, from as usize)))
+                    .filter(|&(_, from)| old.receive.contains(&(from as u32)))
+                    .collect();
+                if crossing.len() < 20 {
+                    prop_assert_eq!(sent.len(), least_cover(&crossing));
+                }
+            }
+            let rows: Vec<f32> = topology.halo_ids.iter().map(|&id| value(id)).collect();
+            prop_assert_eq!(sums(&covered_here.halo, &halo), sums(&topology.halo, &rows));
+            prop_assert!((0..covered_here.halo.rows()).all(|row| covered_here.halo.in_neighbours(row).is_sorted()));
+        }
+    }
+}
+
+/// A long chain and a crown, which a greedy choice gets wrong.
+#[test]
+fn a_cover_of_a_chain_across_two_parts_takes_every_other_node() {
+    let nodes = 4001;
+    let edges = (1..nodes as u32).flat_map(|node| [(node - 1, node), (node, node - 1)]);
+    let (sources, targets) = edges.unzip();
+    let built = build_graph(nodes, sources, targets, EdgeData::default(), BuildOptions::default()).unwrap().0;
+    let dataset = Dataset { graph: built, ..sample::rich(nodes, 1) };
+    let assignment: Vec<u32> = (0..nodes as u32).map(|node| node % 2).collect();
+    let parts = cut(&dataset, Some(0), &assignment, 2).unwrap();
+    for (part, (plan, topology)) in parts.iter().zip(plan_all(&parts, false).unwrap()) {
+        let covered = Cuts::of(&plan, &topology).unwrap().cover(&plan, &topology, &part.nodes);
+        assert_eq!(covered.sent_rows(), nodes / 2);
+        assert_eq!(plan.sent_rows(), nodes / 2 + usize::from(part.index == 0));
+    }
+}
+
+#[test]
+fn a_cover_of_edges_that_lead_one_way_is_refused() {
+    let dataset = sample::rich(30, 3);
+    let parts = cut(&dataset, Some(0), &sample::assignment(30, 3, 3), 3).unwrap();
+    let plans = plan_all(&parts, false).unwrap();
+    let errors = plans.iter().filter_map(|(plan, topology)| Cuts::of(plan, topology).err());
+    let words: Vec<String> = errors.map(|error| error.to_string()).collect();
+    assert!(!words.is_empty() && words.iter().all(|words| words.contains("none leads back")), "{words:?}");
 }

@@ -37,6 +37,7 @@ static FIRST: SelectionKind = SelectionKind {
     options: &["of"],
     redraws: false,
     cuts: false,
+    covers: false,
     build: |options| match options.number("of")?.unwrap_or(2.0) {
         of if of >= 1.0 => Ok(Some(Box::new(First { of: of as usize }))),
         _ => Err(options.refuse("of", "1 or more")),

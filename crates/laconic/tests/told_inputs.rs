@@ -12,6 +12,13 @@ fn columns_of_labels_and_codewords_are_those_that_numpy_makes_of_the_graph() {
 }
 
 #[test]
+fn sums_in_the_place_of_rows_are_as_few_as_numpy_finds_and_train_what_it_trains() {
+    let oracle = "tests/parity/vertex_cover.py";
+    let Some(said) = printed(oracle, &[env!("CARGO_BIN_EXE_laconic"), "--cases", "8"]) else { return };
+    assert!(said.starts_with("8 covers"), "{said}");
+}
+
+#[test]
 fn a_ridge_regression_has_the_weights_that_numpy_solves_for_in_one_place() {
     let oracle = "tests/parity/ridge.py";
     let Some(said) = printed(oracle, &[env!("CARGO_BIN_EXE_laconic"), "--cases", "8"]) else { return };

@@ -19,6 +19,13 @@ pub struct Link {
     pub receive: Range<u32>,
 }
 
+impl Link {
+    /// Whether nothing travels.
+    pub fn is_empty(&self) -> bool {
+        self.send.is_empty() && self.receive.is_empty()
+    }
+}
+
 /// All links of one rank, in rank order. Halo rows are ordered by owner, and by global id within an owner, so each
 /// peer's rows arrive as one range and need no permutation.
 #[derive(Debug, Clone, PartialEq, Eq)]

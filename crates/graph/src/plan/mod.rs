@@ -12,14 +12,17 @@
 //! 3. each part finds one owner for each id in the answers ([`resolve_owners`]), or fails and names an edge;
 //! 4. [`HaloPlan::build`] turns owners and remembered answers into the plan and the two blocks of the graph.
 //!
-//! Nothing is sent after that: what a peer answered is what it will send, in the order in which it answered.
+//! Nothing is sent after that: what a peer answered is what it will send, in the order in which it answered. A part may
+//! put sums in the place of rows where that takes fewer ([`Cuts`]).
 
 mod alone;
 mod counts;
+mod cover;
 mod halo;
 mod ids;
 pub(crate) mod index;
 mod induced;
+mod matching;
 mod memory;
 mod sides;
 mod told;
@@ -27,6 +30,7 @@ mod topology;
 
 pub(crate) use counts::needs;
 pub use counts::{Counting, check_counts};
+pub use cover::{Covered, Cuts};
 pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
 pub use ids::{Listed, decode_ids, encode_ids, places_in};
 pub use index::IdIndex;

@@ -22,16 +22,16 @@ pub const DIGEST: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdDigest(pub [u8; DIGEST]);
 
-/// A digest of ids that are told one after the other.
+/// A digest of numbers that are told one after the other.
 #[derive(Default)]
-struct Digesting(blake3::Hasher);
+pub(super) struct Digesting(blake3::Hasher);
 
 impl Digesting {
-    fn add(&mut self, id: u64) {
+    pub(super) fn add(&mut self, id: u64) {
         self.0.update(&id.to_le_bytes());
     }
 
-    fn finish(&self) -> IdDigest {
+    pub(super) fn finish(&self) -> IdDigest {
         let mut digest = [0; DIGEST];
         self.0.finalize_xof().fill(&mut digest);
         IdDigest(digest)

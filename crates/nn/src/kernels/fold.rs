@@ -257,6 +257,19 @@ pub fn sum_fold_adjoint(compute: &Compute, out: &mut Matrix, store: Store, block
     sum_into(compute, out, store, Pattern::of(block.reverse(), weights), gradient);
 }
 
+/// [`sum_fold_adjoint`] for the first source rows alone, as many as `out` has, where no edge starts from any other.
+///
+/// # Panics
+///
+/// If one does.
+pub fn sum_fold_adjoint_of_first(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, gradient: &Matrix) {
+    let weights = block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, block.positions()));
+    let Csr { offsets, columns } = block.reverse();
+    let first = Csr { offsets: &offsets[..=out.rows()], columns };
+    assert_eq!(first.offsets.last(), offsets.last(), "an edge starts beyond source row {}", out.rows());
+    sum_into(compute, out, store, Pattern::of(first, weights), gradient);
+}
+
 /// The winner of a maximum over no messages at all.
 pub const NO_WINNER: u32 = u32::MAX;
 

@@ -27,6 +27,9 @@ pub struct Facts {
     pub message_has_parameters: bool,
     /// Whether messages are rows as they are, but for what their senders multiply them by.
     pub message_is_row: bool,
+    /// Whether folds are sums of messages times the weights of edges, and messages linear in rows: then a sum of
+    /// neighbours' messages, so weighed, may stand in their place, and a message of summed rows is the sum of messages.
+    pub is_linear: bool,
     /// What a message is multiplied by for its sender's sake, which only the sender's owner knows. Nothing else of
     /// nodes may enter a message, and the row may be multiplied in its place: whoever gets rows so multiplied makes
     /// the same messages of them, with nodes of weight 1.
@@ -121,6 +124,7 @@ impl Facts {
             shift: None,
             message_has_parameters: false,
             message_is_row: true,
+            is_linear: false,
             sender_weight: NodeWeight::One,
             destination_weight: NodeWeight::One,
             state_columns: 0,

@@ -44,6 +44,7 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     ];
     let facts = Facts {
         shift: Some("bias"),
+        is_linear: true,
         sender_weight: NodeWeight::InverseRootDegree,
         destination_weight: NodeWeight::InverseRootDegree,
         edge_weights: EdgeWeights::Shares,

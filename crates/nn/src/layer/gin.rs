@@ -46,6 +46,7 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let facts = Facts {
         products: vec![Product::of_inputs(inputs * inner), Product::of_inner(inner * outputs)],
         shift: Some("nn.2.bias"),
+        is_linear: true,
         state_columns: inner,
         takes_bf16: true,
         reads_own_row: true,

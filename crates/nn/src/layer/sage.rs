@@ -59,6 +59,7 @@ fn facts(inputs: usize, outputs: usize, pool: bool) -> Facts {
     if !pool {
         return Facts {
             parameters,
+            is_linear: true,
             products: vec![Product::of_inputs(weight); 2],
             destination_weight: NodeWeight::InverseDegree,
             edge_weights: EdgeWeights::Shares,

@@ -48,7 +48,8 @@ pub struct MessagesConfig {
     pub parameters: CodecChoice,
     /// Add what a lossy messages.parameters drops to the next round's.
     pub error_feedback: bool,
-    /// Rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 }.
+    /// Rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 } | vertex_cover, a row or a sum
+    /// of several, whichever stands for more edges (gcn, gin, sage with mean).
     pub selection: SelectionChoice,
     /// { change = 0.7, staleness = 10 }: skip messages whose rows moved less, for so many rounds; dropout alone moves
     /// rows by half, without it 0.05 skips (never).
@@ -303,7 +304,7 @@ pub const WIDTHS: [u8; 6] = [1, 2, 4, 8, 16, 32];
 #[serde(untagged, try_from = "toml::Value")]
 #[schemars(!try_from)]
 pub enum SelectionChoice {
-    /// `all`, `boundary_sample`, `none`.
+    /// `all`, `boundary_sample`, `vertex_cover`, `none`.
     Name(String),
     /// With its options.
     Table(SelectionConfig),

@@ -8,14 +8,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use laconic_graph::edges::Edges;
 use laconic_graph::plan::{HaloPlan, Link};
-use laconic_nn::Matrix;
+use laconic_nn::{Compute, Matrix};
 use laconic_wire::codec::{MessageKey, Store};
 use laconic_wire::{Direction, Frame, Ledger, Rank, Tag, Transport, WireError};
 
 use super::assigner::Assigner;
 use super::drawn::{Drawn, Presence, Route, on_link};
 use super::staged::{self, Message};
+use super::sums::Sums;
 use super::timeline::{Phase, Timeline};
 use crate::error::{Result, TrainError};
 use crate::messages::coders::{Coders, End, Setting};
@@ -48,6 +50,8 @@ pub struct Halo {
     pub skipped: u64,
     /// Rows of a message whose matrix stores them as bf16.
     room: Vec<f32>,
+    /// What goes out in the place of own rows, where links name that and not these.
+    sums: Option<Sums>,
 }
 
 /// One exchange: which rows, under which tag.
@@ -115,7 +119,14 @@ impl Halo {
             values: WidthCounts::default(),
             skipped: 0,
             room: Vec::new(),
+            sums: None,
         }
+    }
+
+    /// The same, where links name sums of own rows: those that these edges from own rows end at.
+    #[must_use]
+    pub fn with_sums(self, outgoing: Edges<u32>) -> Halo {
+        Halo { sums: Some(Sums::new(outgoing, self.own_rows)), ..self }
     }
 
     /// Goes on with the messages of this plan, before any row has crossed.
@@ -205,7 +216,32 @@ impl Halo {
     ///
     /// # Errors
     /// If a peer is gone, or a codec refuses the rows.
-    pub fn start(&mut self, transport: &mut dyn Transport, request: Request, rows: &Matrix) -> Result<Pending> {
+    pub fn start(
+        &mut self,
+        compute: &Compute,
+        transport: &mut dyn Transport,
+        request: Request,
+        rows: &Matrix,
+    ) -> Result<Pending> {
+        let travels = request.scope != Scope::Nothing && request.tag.direction == Direction::Forward;
+        let Some(sums) = self.sums.as_mut().filter(|_| travels) else {
+            return self.start_with(transport, request, rows);
+        };
+        let out = sums.outgoing(compute, rows);
+        let started = self.start_with(transport, request, &out);
+        if let Some(sums) = &mut self.sums {
+            sums.keep(Direction::Forward, out);
+        }
+        started
+    }
+
+    /// Lets go of the memory that an exchange has left, after one of inputs, which are wider than what follows.
+    pub fn release(&mut self) {
+        self.sums.iter_mut().for_each(Sums::release);
+    }
+
+    /// Starts an exchange of rows that links name.
+    fn start_with(&mut self, transport: &mut dyn Transport, request: Request, rows: &Matrix) -> Result<Pending> {
         let drawn = self.draw(request);
         let mut settings = vec![None; transport.size()];
         if request.scope != Scope::Nothing {
@@ -398,7 +434,28 @@ impl Pending {
     ///
     /// # Errors
     /// If a peer does not answer, or sends what does not fit.
-    pub fn finish(self, halo: &mut Halo, transport: &mut dyn Transport, into: &mut Matrix) -> Result<()> {
+    pub fn finish(
+        self,
+        halo: &mut Halo,
+        compute: &Compute,
+        transport: &mut dyn Transport,
+        into: &mut Matrix,
+    ) -> Result<()> {
+        let comes_back = self.request.scope != Scope::Nothing && self.request.tag.direction == Direction::Reverse;
+        let Some(sums) = halo.sums.as_mut().filter(|_| comes_back) else {
+            return self.finish_with(halo, transport, into);
+        };
+        let mut came = sums.coming(into);
+        self.finish_with(halo, transport, &mut came)?;
+        if let Some(sums) = &mut halo.sums {
+            sums.add(compute, &came, into);
+            sums.keep(Direction::Reverse, came);
+        }
+        Ok(())
+    }
+
+    /// Waits for the rows that links name.
+    fn finish_with(self, halo: &mut Halo, transport: &mut dyn Transport, into: &mut Matrix) -> Result<()> {
         let Pending { request, drawn, settings, .. } = self;
         let Request { tag, scope, .. } = request;
         if tag.direction == Direction::Forward && (scope == Scope::Nothing || drawn.is_some()) {

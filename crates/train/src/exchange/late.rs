@@ -60,10 +60,10 @@ impl Late {
     ///
     /// # Errors
     /// If a peer does not answer.
-    pub fn settle(&mut self, halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
+    pub fn settle(&mut self, compute: &Compute, halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
         for stream in self.streams.values_mut() {
             if let Some(pending) = stream.pending.take() {
-                stream.arrived = Some(arrive(halo, transport, pending, std::mem::take(&mut stream.spare))?);
+                stream.arrived = Some(arrive((compute, halo), transport, pending, std::mem::take(&mut stream.spare))?);
             }
         }
         Ok(())
@@ -85,7 +85,9 @@ impl Late {
         let stream = self.streams.entry((tag.layer, tag.direction)).or_default();
         let came = match (stream.arrived.take(), stream.pending.take()) {
             (Some(arrived), _) => Some(arrived),
-            (None, Some(pending)) => Some(arrive(halo, transport, pending, std::mem::take(&mut stream.spare))?),
+            (None, Some(pending)) => {
+                Some(arrive((compute, halo), transport, pending, std::mem::take(&mut stream.spare))?)
+            }
             (None, None) => None,
         };
         let Some((rows, presence)) = came else {
@@ -175,7 +177,7 @@ impl Remembers for Late {
 
 /// The rows of a pending exchange in a matrix of their own, whose memory is given.
 fn arrive(
-    halo: &mut Halo,
+    (compute, halo): (&Compute, &mut Halo),
     transport: &mut dyn Transport,
     pending: Pending,
     mut arrived: Matrix,
@@ -184,7 +186,7 @@ fn arrive(
     let (rows, columns) = pending.shape(halo);
     arrived.reshape(rows, columns);
     arrived.data_mut().fill(0.0);
-    pending.finish(halo, transport, &mut arrived)?;
+    pending.finish(halo, compute, transport, &mut arrived)?;
     Ok((arrived, presence))
 }
 

@@ -1,6 +1,7 @@
 //! Rows out, rows in: the halo exchange and what is remembered of it from round to round.
 
 mod assigner;
+pub mod cover;
 pub mod drawn;
 mod fetch;
 pub mod halo;
@@ -11,5 +12,6 @@ pub mod shapes;
 pub mod staged;
 pub mod stale;
 pub mod steps;
+mod sums;
 pub mod timeline;
 pub mod widths;

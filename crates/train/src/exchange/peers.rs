@@ -71,17 +71,17 @@ impl Peers<'_> {
         let presence = halo.presence(request);
         match (tag.direction, *overlap) {
             (_, true) => {
-                let pending = halo.start(*transport, request, rows)?;
+                let pending = halo.start(compute, *transport, request, rows)?;
                 work(compute, into);
-                pending.finish(halo, *transport, into)?;
+                pending.finish(halo, compute, *transport, into)?;
             }
             (Direction::Forward, false) => {
-                halo.start(*transport, request, rows)?.finish(halo, *transport, into)?;
+                halo.start(compute, *transport, request, rows)?.finish(halo, compute, *transport, into)?;
                 work(compute, into);
             }
             (Direction::Reverse, false) => {
                 work(compute, into);
-                halo.start(*transport, request, rows)?.finish(halo, *transport, into)?;
+                halo.start(compute, *transport, request, rows)?.finish(halo, compute, *transport, into)?;
             }
         }
         Ok(presence)
@@ -98,7 +98,7 @@ impl Peers<'_> {
         let Peers { compute, transport, halo, late, .. } = self;
         let late = late.as_mut().expect("only late exchanges come here");
         let tag = request.tag;
-        let pending = halo.start(*transport, request, rows)?;
+        let pending = halo.start(compute, *transport, request, rows)?;
         let presence = match tag.direction {
             Direction::Forward => {
                 let presence = late.take(compute, halo, *transport, tag, into)?;

@@ -3,12 +3,13 @@
 use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{
-    HaloPlan, Link, Listed, Told, Topology, count_needed, needed, places_in, plan_all, plan_training,
+    Covered, HaloPlan, Link, Listed, Told, Topology, count_needed, needed, places_in, plan_all, plan_training,
 };
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
 use serde::{Deserialize, Serialize};
 
+use super::cover::cover_all;
 use crate::error::{Result, TrainError};
 use crate::inputs::{Here, Neighbours, operand, told_bytes};
 use crate::plan::{LinkSets, Plan, Within};
@@ -20,6 +21,13 @@ pub struct PeerRows {
     pub send: usize,
     /// Forward, to here; in reverse, from here.
     pub receive: usize,
+}
+
+impl PeerRows {
+    /// Whether nothing travels.
+    pub fn is_empty(&self) -> bool {
+        self.send == 0 && self.receive == 0
+    }
 }
 
 impl From<&Link> for PeerRows {
@@ -37,6 +45,9 @@ pub struct Shapes {
     pub rows: usize,
     /// Rows exchanged with each peer.
     pub links: Vec<PeerRows>,
+    /// Rows that each peer needs and is needed for, where sums stand for some of them in exchanges; else nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<PeerRows>,
     /// How it finds out at start-up who owns what it needs.
     pub finding: Finding,
     /// Rows with a label of each split.
@@ -235,6 +246,7 @@ impl Shapes {
         let links = [Some(&shapes.links), shapes.training.as_ref().map(|training| &training.links)];
         let fits = links.into_iter().flatten().all(|links| links.len() == workers);
         let questions = shapes.training.as_ref().and_then(|training| training.questions.as_ref());
+        let fits = fits && (shapes.uncovered.is_empty() || shapes.uncovered.len() == workers);
         let fits = fits && shapes.finding.to_each().len() == workers;
         let fits = fits && questions.is_none_or(|questions| questions.len() == workers);
         (fits && shapes.rank as usize == rank).then_some(shapes)
@@ -248,6 +260,24 @@ impl Shapes {
     /// Rows exchanged with each peer in training.
     pub fn training_links(&self) -> &[PeerRows] {
         self.training.as_ref().map_or(&self.links, |training| &training.links)
+    }
+
+    /// Rows that each peer needs and is needed for, whatever crosses in their place.
+    pub fn needs(&self) -> &[PeerRows] {
+        if self.uncovered.is_empty() { &self.links } else { &self.uncovered }
+    }
+
+    /// Counts what crosses where sums may stand for rows.
+    pub fn cover(&mut self, covered: &Covered) {
+        self.uncovered = std::mem::replace(&mut self.links, covered.links.iter().map(PeerRows::from).collect());
+        self.edges[1] = covered.halo.edges();
+    }
+
+    /// The same, where nobody has looked: no more than rows.
+    pub fn cover_at_most(&mut self) {
+        if self.uncovered.is_empty() {
+            self.uncovered.clone_from(&self.links);
+        }
     }
 
     /// Rows of the halo.
@@ -312,6 +342,7 @@ impl Shapes {
                         Finding::Asked(counts.asked_bytes as usize, answers.collect())
                     }
                 },
+                uncovered: Vec::new(),
                 split_rows: counts.labelled.map(|rows| rows as usize),
                 given_pairs: [0; 2],
                 edges: [own, counts.halo_edges as usize],
@@ -336,6 +367,9 @@ impl Shapes {
         let of = |((part, (plan, topology)), finding): (Planned<'_>, _)| Shapes::of(part, plan, topology, finding);
         let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).zip(findings).map(of).collect();
         shapes.iter_mut().zip(told(parts, &plans, plan)?).for_each(|(shapes, told)| shapes.told = told);
+        if plan.covers {
+            shapes.iter_mut().zip(cover_all(parts, &plans)?).for_each(|(shapes, covered)| shapes.cover(&covered));
+        }
         let induced = if plan.inductive { plan_training(parts, plan.self_loops)? } else { Vec::new() };
         let asked = induced.iter().zip(&plans).map(|(training, whole)| training_questions(training, whole));
         let asked: Vec<Vec<[usize; 2]>> = asked.collect();
@@ -363,6 +397,7 @@ impl Shapes {
             rank: part.index,
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
+            uncovered: Vec::new(),
             finding,
             split_rows: split_rows(part),
             given_pairs: [0; 2],

@@ -106,6 +106,8 @@ pub enum Step {
     Lists = 53,
     /// How many workers' models have moved far since the last mean.
     Drift = 54,
+    /// A digest of the edges between two workers, where sums may stand for rows.
+    Cuts = 55,
 }
 
 impl Step {
@@ -120,7 +122,7 @@ impl Step {
     fn about(self) -> (Content, FramePurpose) {
         use FramePurpose::{Evaluation, StartUp, Training};
         match self {
-            Step::Questions | Step::Answers | Step::Lists => (Content::Ids, StartUp),
+            Step::Questions | Step::Answers | Step::Lists | Step::Cuts => (Content::Ids, StartUp),
             Step::TrainingQuestions | Step::TrainingAnswers => (Content::Ids, StartUp),
             Step::JudgedQuestions | Step::JudgedAnswers => (Content::Ids, Evaluation),
             Step::PairQuestions | Step::PairAnswers => (Content::Ids, Training),
@@ -159,6 +161,7 @@ pub fn missing_at_start(tag: Tag) -> &'static str {
         step if step == Step::Identities as u16 => "it has not said yet what it runs",
         step if step == Step::Questions as u16 => "it has not said yet which nodes it needs",
         step if step == Step::Lists as u16 => "it has not said yet which rows it needs",
+        step if step == Step::Cuts as u16 => "it has not said yet which edges it has in common with others",
         step if step == Step::Answers as u16 => "it has not answered yet which nodes it has",
         step if step == Step::ClassCounts as u16 => "it has not counted its classes yet",
         step if step == Step::SplitRows as u16 => "it has not counted its rows yet",

@@ -152,7 +152,7 @@ pub fn forecast_counted(
     }
     let shapes = Shapes::counted(meta, plan.self_loops);
     // Nobody has counted what parts tell each other.
-    let is_bound = !plan.inputs.told.is_empty();
+    let is_bound = !plan.inputs.told.is_empty() || plan.covers;
     shapes.map(|shapes| costs(plan, &meta.global, Known { shapes, is_bound }, ledger)).transpose()
 }
 
@@ -198,6 +198,9 @@ struct Known {
 /// What workers of these shapes would send and take.
 fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Ledger) -> Result<Costs> {
     let Known { mut shapes, is_bound } = known;
+    if plan.covers {
+        shapes.iter_mut().for_each(Shapes::cover_at_most);
+    }
     plan.check_workers(shapes.first().map_or(0, Shapes::workers))?;
     let evaluator = Evaluator::of(&plan, global);
     if plan.deletes_edges {

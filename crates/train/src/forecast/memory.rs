@@ -94,6 +94,7 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
         (false, false) => 2,
     };
     memory.add("graph", (numbers * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
+    memory.add("sums", sums(shapes, plan));
     if plan.layer.is_relational {
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
@@ -138,6 +139,20 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
     // Logits, and the probabilities that are made of them.
     memory.add("predictions", (3 * FLOAT * classes).saturating_mul(shapes.rows) as u64);
     memory
+}
+
+/// What goes out in the place of rows, where sums may: the edges from own rows to it, in both orientations, and room for
+/// what goes and what comes back. No more edges lead to sums than come with rows, since the other end's rows are covered
+/// by the same nodes.
+fn sums(shapes: &Shapes, plan: &Plan) -> u64 {
+    if shapes.uncovered.is_empty() {
+        return 0;
+    }
+    let sent: usize = shapes.links.iter().map(|link| link.send).sum();
+    let units = plan.stages.iter().flat_map(|stage| stage.network.units());
+    let width = units.map(|unit| unit.layer.facts().message_width).max().unwrap_or(0);
+    let (edges, rooms) = (sent + shapes.edges[1], 2 * sent.saturating_mul(width));
+    (4 * FLOAT * edges + 8 * (sent + shapes.rows)) as u64 + (FLOAT as u64).saturating_mul(rooms as u64)
 }
 
 /// Pairs of a round of link prediction, or of a window of batches, by id and by row, the embeddings of foreign ends

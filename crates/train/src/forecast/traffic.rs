@@ -1,5 +1,6 @@
 //! Forecasting a whole run: what every worker will send, to the byte, before anything runs.
 
+use laconic_graph::plan::DIGEST;
 use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::book::Book;
@@ -80,8 +81,8 @@ pub fn forecast_meetings(
 /// Enters what workers tell each other of their nodes and classes.
 fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
-    let needed = |peer: Rank| shapes.links[peer.index()].receive;
-    let answered = |peer: Rank| shapes.links[peer.index()].send;
+    let needed = |peer: Rank| shapes.needs()[peer.index()].receive;
+    let answered = |peer: Rank| shapes.needs()[peer.index()].send;
     let mut find = |what: What, nodes: &dyn Fn(Rank) -> usize, said| {
         let entered = book.enter(what.into(), nodes, |ledger| {
             forecast_discover(shapes, said, ledger);
@@ -89,15 +90,23 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
         });
         debug_assert!(entered.is_ok(), "what is said of ids has a size");
     };
-    find(What::Questions, &|_| shapes.halo_rows(), Said::Ids);
+    find(What::Questions, &|_| shapes.needs().iter().map(|link| link.receive).sum(), Said::Ids);
     find(What::Digests, &needed, Said::Digests);
     find(What::Lists, &needed, Said::Lists);
     find(What::Answers, &answered, Said::Answers);
+    let entered = book.enter(What::Digests.into(), needed, |ledger| {
+        // Edges that two workers have in common, where sums may stand for rows.
+        for peer in rank.others(shapes.uncovered.len()).filter(|peer| !shapes.uncovered[peer.index()].is_empty()) {
+            ledger.record(Step::Cuts.tag(0), peer, DIGEST);
+        }
+        Ok(())
+    });
+    debug_assert!(entered.is_ok(), "digests have a size");
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     if plan.inputs.given {
         return;
     }
-    let sent: Vec<usize> = shapes.links.iter().map(|link| link.send).collect();
+    let sent: Vec<usize> = shapes.needs().iter().map(|link| link.send).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
         let Some(content) = kind.content else { continue };
         let entered = book.enter(What::Input(content).into(), answered, |ledger| {

@@ -18,6 +18,7 @@ pub fn check(kind: &SelectionKind, options: &[Options]) {
             assert!(!kind.cuts, "{name} cuts all edges between parts, but every row travels");
             continue;
         };
+        assert!(!kind.covers, "{name} draws rows, and no sum stands for rows that were not drawn");
         let (mut drawn, mut again, mut other) = (Vec::new(), vec![7], vec![9, 9]);
         for rows in [0, 1, 2, 3, 10, 257] {
             for draw in 0..20 {

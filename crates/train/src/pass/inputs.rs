@@ -194,9 +194,10 @@ pub fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope
         widths::trace_once(peers.halo, tag, own)?;
         widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;
     }
-    let pending = peers.halo.start(peers.transport, Request::now(tag, scope), own)?;
+    let pending = peers.halo.start(peers.compute, peers.transport, Request::now(tag, scope), own)?;
     let presence = pending.presence(peers.halo);
-    pending.finish(peers.halo, peers.transport, &mut halo)?;
+    pending.finish(peers.halo, peers.compute, peers.transport, &mut halo)?;
+    peers.halo.release();
     Ok((halo, presence))
 }
 

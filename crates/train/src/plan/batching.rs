@@ -293,6 +293,9 @@ impl Plan {
         if messages.are_adaptive() || messages.skip.is_some() {
             return refuse("adaptive bits, and messages.skip,", why);
         }
+        if self.covers {
+            return refuse(&format!("messages.selection = {:?}", self.config.messages.selection.config().kind), why);
+        }
         if let Some(what) = messages.same_rows() {
             return refuse(what, "others' rows travel with each batch, and each message must make sense alone");
         }

@@ -6,6 +6,7 @@ use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
 use super::cadence::{Cadence, ROUNDS_MAX};
+use super::covers::check_covers;
 use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
@@ -184,12 +185,14 @@ impl Members {
 
     fn check_propagation(&self, config: &Config) -> Result<()> {
         let (schedule, kind) = (self.schedule(config)?, self.layer(config)?);
-        if schedule.propagates.is_none() {
+        if schedule.propagates.is_none() && !self.selection(config)?.covers {
             return Ok(());
         }
         let architecture = config.model.architecture([1, 1].into());
         let stages = (schedule.stages)(&Blueprint { config, kind, architecture: &architecture });
-        check_propagation((config, kind), &stages, &Messages::of(&config.messages, &self.codecs, &stages)?)
+        let messages = Messages::of(&config.messages, &self.codecs, &stages)?;
+        check_covers(self, config, &stages, &messages)?;
+        check_propagation((config, kind), &stages, &messages)
     }
 
     fn check_solved(&self, config: &Config) -> Result<()> {

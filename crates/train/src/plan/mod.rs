@@ -6,6 +6,7 @@
 pub mod batching;
 mod cadence;
 mod check;
+mod covers;
 pub mod identity;
 mod inputs;
 pub(crate) mod kinds;
@@ -40,6 +41,7 @@ use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
 use batching::Batching;
+use covers::check_covers;
 use solved::check_solved;
 
 pub use cadence::Cadence;
@@ -90,6 +92,8 @@ pub struct Plan {
     pub messages: Messages,
     /// Which halo rows travel in a round of training; `None` where all do.
     pub selection: Option<Arc<dyn Selection>>,
+    /// Whether sums of rows stand for rows in exchanges, where that takes fewer.
+    pub covers: bool,
     /// Which rows cross for inputs that never change, where the stage does not sample them.
     frozen: Scope,
     /// Which rows evaluations exchange.
@@ -223,6 +227,7 @@ impl Plan {
             messages,
             evaluation_inputs: config.messages.evaluation_inputs,
             selection: drawn.map(Arc::from),
+            covers: selection.covers,
             frozen: if selection.cuts { Scope::Nothing } else { Scope::Whole },
             evaluation: if alone { Scope::Nothing } else { Scope::Whole },
             inductive: false,
@@ -258,6 +263,7 @@ impl Plan {
     /// Refuses what the layers or messages of its stages cannot be had with.
     fn check_stages(&self) -> Result<()> {
         self.check_precision()?;
+        check_covers(&self.members, &self.config, &self.stages, &self.messages)?;
         self.check_propagation()
     }
 
@@ -286,6 +292,7 @@ impl Plan {
             messages: self.messages.of_evaluations(),
             inductive: false,
             selection: None,
+            covers: false,
             frozen,
             evaluation_inputs: EvaluationInputs::Training,
             ..self.clone()

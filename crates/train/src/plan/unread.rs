@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainError};
 
 /// Names with commas and an "and" between.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => "no layer".to_owned(),
         [one] => one.clone(),

@@ -3,4 +3,4 @@
 use super::SelectionKind;
 
 pub(super) const KIND: SelectionKind =
-    SelectionKind { name: "all", options: &[], redraws: false, cuts: false, build: |_| Ok(None) };
+    SelectionKind { name: "all", options: &[], redraws: false, cuts: false, covers: false, build: |_| Ok(None) };

@@ -10,7 +10,7 @@ use laconic_wire::codec::Options;
 use super::{Made, Selection, SelectionKind};
 
 pub(super) const KIND: SelectionKind =
-    SelectionKind { name: "boundary_sample", options: &["rate"], redraws: true, cuts: false, build };
+    SelectionKind { name: "boundary_sample", options: &["rate"], redraws: true, cuts: false, covers: false, build };
 
 /// The paper's p where none is given.
 const RATE: f64 = 0.1;

@@ -8,6 +8,7 @@ mod all;
 mod boundary_sample;
 mod none;
 mod scope;
+mod vertex_cover;
 
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::WireError;
@@ -45,6 +46,8 @@ pub struct SelectionKind {
     pub redraws: bool,
     /// Whether it applies to inputs that cross once as well, so that nothing crosses at all while training.
     pub cuts: bool,
+    /// Whether sums of rows stand for rows where that takes fewer ([`laconic_graph::plan::Cuts`]).
+    pub covers: bool,
     /// Makes the selection; `None` where every row travels.
     pub build: fn(&Options) -> Result<Made, WireError>,
 }
@@ -53,7 +56,7 @@ pub struct SelectionKind {
 pub type Made = Option<Box<dyn Selection>>;
 
 /// Every selection that this crate has.
-pub const SELECTIONS: &[SelectionKind] = &[all::KIND, boundary_sample::KIND, none::KIND];
+pub const SELECTIONS: &[SelectionKind] = &[all::KIND, boundary_sample::KIND, vertex_cover::KIND, none::KIND];
 
 /// Selections by name.
 pub type SelectionRegistry = Registry<SelectionKind>;

@@ -6,7 +6,7 @@ use laconic_wire::codec::Options;
 use super::{Made, Selection, SelectionKind};
 
 pub(super) const KIND: SelectionKind =
-    SelectionKind { name: "none", options: &["degrees"], redraws: false, cuts: true, build };
+    SelectionKind { name: "none", options: &["degrees"], redraws: false, cuts: true, covers: false, build };
 
 /// Options: `degrees`, "local" (the default): those of the graph without the edges between workers, so that a mean is
 /// over the neighbours that are here; or "global": those of the whole graph, so that a mean counts the others as rows

@@ -75,8 +75,8 @@ impl Ends {
     /// If another worker does not answer, or a codec refuses the rows.
     pub fn fetch(&mut self, worker: &mut Worker, tag: Tag, own: &Matrix, others: &mut Matrix) -> Result<()> {
         others.reshape(self.halo.rows(), own.columns());
-        let pending = self.halo.start(&mut worker.transport, Request::now(tag, Scope::Whole), own)?;
-        pending.finish(&mut self.halo, &mut worker.transport, others)
+        let pending = self.halo.start(&worker.compute, &mut worker.transport, Request::now(tag, Scope::Whole), own)?;
+        pending.finish(&mut self.halo, &worker.compute, &mut worker.transport, others)
     }
 
     /// Adds the gradients of others' nodes to those of their owners' rows.
@@ -84,8 +84,9 @@ impl Ends {
     /// # Errors
     /// As [`Ends::fetch`].
     pub fn give_back(&mut self, worker: &mut Worker, tag: Tag, others: &Matrix, own: &mut Matrix) -> Result<()> {
-        let pending = self.halo.start(&mut worker.transport, Request::now(tag, Scope::Whole), others)?;
-        pending.finish(&mut self.halo, &mut worker.transport, own)
+        let pending =
+            self.halo.start(&worker.compute, &mut worker.transport, Request::now(tag, Scope::Whole), others)?;
+        pending.finish(&mut self.halo, &worker.compute, &mut worker.transport, own)
     }
 }
 

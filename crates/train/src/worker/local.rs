@@ -133,6 +133,15 @@ impl Local {
         }
     }
 
+    /// The same rows with other edges from halo rows, which come to the same sums: degrees stay.
+    #[must_use]
+    pub fn covered(self, halo: Edges<u32>, halo_ids: Vec<u64>) -> Local {
+        let offsets = halo.offsets.into_iter().map(|offset| offset as usize).collect();
+        let data = EdgeData { weights: halo.data.weights, relations: None };
+        let halo = Block::new(halo_ids.len(), offsets, halo.sources, data);
+        Local { halo, halo_ones: vec![1.0; halo_ids.len()], halo_ids, ..self }
+    }
+
     /// Notes which part each node is of, by ascending ids.
     pub fn set_owners(&mut self, owners: &[u32]) {
         let ascending = self.by_id.ids(&self.ids);

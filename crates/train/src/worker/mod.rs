@@ -8,6 +8,7 @@ pub mod discover;
 pub mod edges;
 pub mod ends;
 pub mod evaluate;
+mod halos;
 mod handed;
 mod inputs;
 pub mod judged;
@@ -41,7 +42,6 @@ use crate::exchange::stale::Stale;
 use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
-use crate::messages::coders::Coders;
 use crate::messages::coding::WidthCounts;
 use crate::pass::inputs::LocalGraph;
 use crate::plan::{LinkSets, Plan, Within};
@@ -232,12 +232,6 @@ fn count_rows(sets: Option<&LinkSets>, local: &Local, class_weights: &[f32], sha
     sets.counts().map(|count| count as f64)
 }
 
-/// The exchange along these links between own rows and others'.
-fn exchange(plan: &Plan, links: HaloPlan, local: &Local) -> Halo {
-    let (seed, rows) = (plan.config.train.seed, local.ids.len());
-    Halo::new(links, rows, Coders::new(&plan.messages, seed), seed, plan.selection.clone())
-}
-
 impl Worker {
     /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Its first
     /// stage begins with its own features.
@@ -257,23 +251,18 @@ impl Worker {
         let InPlaces { graphs, within, lent } = in_places(&plan, &mut part, (links, topology), seen);
         let ((links, topology), seen) = graphs;
         shapes.within = Some(within.clone());
+        let covered = halos::covered(&plan, &mut transport, (&links, &topology), &part.nodes)?;
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let x = lent.into_iter().fold(x, Operand::placed);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let (x, told) = inputs::rows(&plan, &mut transport, (&links, &local), x)?;
         shapes.told = told;
+        covered.iter().for_each(|covered| shapes.cover(covered));
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
         let sets = sets.map(|sets| if own_pairs { own_alone(sets, local.ascending_ids()) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
-        let (mut halo, local, whole) = match seen {
-            None => (exchange(&plan, links, &local), local, None),
-            Some((training_links, topology)) => {
-                let (training, whole) = (local.over(topology), exchange(&plan, links, &local));
-                let halo = exchange(&plan, training_links, &training);
-                (halo, training, plan.evaluates_whole_graph().then(|| Box::new((local, whole))))
-            }
-        };
+        let (mut halo, local, whole) = halos::of(&plan, links, local, (seen, covered));
         halo.timeline = Timeline::new(clock.clone().unwrap_or_else(|| Arc::new(WallClock::new())));
         Ok(Worker {
             plan,
@@ -345,7 +334,7 @@ impl Worker {
     /// If another worker does not answer.
     pub fn settle_late(&mut self) -> Result<()> {
         match &mut self.late {
-            Some(late) => late.settle(&mut self.halo, &mut self.transport),
+            Some(late) => late.settle(&self.compute, &mut self.halo, &mut self.transport),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_key::Key;
-use laconic_nn::Matrix;
+use laconic_nn::{Compute, Matrix};
 use laconic_train::config::{CodecChoice, MessagesConfig};
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
@@ -72,15 +72,14 @@ fn inner_products(sides: Vec<Side>, codec: &str) -> (f64, f64, f64) {
         );
         let tag =
             |direction| Tag { direction, layer: 1, round: 1, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
+        let compute = Compute::new(1);
         let mut copies = Matrix::zeros(halo.rows(), own.columns());
-        let pending =
-            halo.start(&mut channel, Request::now(tag(Direction::Forward), Scope::Whole), &own).expect("sent");
-        pending.finish(&mut halo, &mut channel, &mut copies).expect("received");
+        let request = |direction| Request::now(tag(direction), Scope::Whole);
+        let pending = halo.start(&compute, &mut channel, request(Direction::Forward), &own).expect("sent");
+        pending.finish(&mut halo, &compute, &mut channel, &mut copies).expect("received");
         let mut gradient = Matrix::zeros(own.rows(), own.columns());
-        let pending = halo
-            .start(&mut channel, Request::now(tag(Direction::Reverse), Scope::Whole), &halo_gradient)
-            .expect("sent");
-        pending.finish(&mut halo, &mut channel, &mut gradient).expect("received");
+        let pending = halo.start(&compute, &mut channel, request(Direction::Reverse), &halo_gradient).expect("sent");
+        pending.finish(&mut halo, &compute, &mut channel, &mut gradient).expect("received");
         let ((forward, size), (reverse, _)) = (dot(&copies, &halo_gradient), dot(&own, &gradient));
         (forward, reverse, size)
     };

@@ -68,4 +68,5 @@ mod told_trainers;
 mod unbiased;
 mod undefined_figures;
 mod unknown_labels;
+mod vertex_cover;
 mod watched;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
-use laconic_nn::Matrix;
+use laconic_nn::{Compute, Matrix};
 use laconic_train::exchange::drawn::Drawn;
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
@@ -90,9 +90,10 @@ fn arrived(direction: Direction, round: u32) -> Vec<Vec<Vec<usize>>> {
         let tag = Tag { direction, layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
         let (sent, arrives) = if direction == Direction::Forward { (2, 4) } else { (4, 2) };
         let ones = Matrix::from_vec(sent, WIDTH, vec![1.0; sent * WIDTH]);
-        let pending = halo.start(&mut end, Request::now(tag, Scope::Whole), &ones).expect("sent");
+        let compute = Compute::new(1);
+        let pending = halo.start(&compute, &mut end, Request::now(tag, Scope::Whole), &ones).expect("sent");
         let mut into = Matrix::zeros(arrives, WIDTH);
-        pending.finish(&mut halo, &mut end, &mut into).expect("received");
+        pending.finish(&mut halo, &compute, &mut end, &mut into).expect("received");
         let columns = |row: usize| (0..WIDTH).filter(|&column| into.row(row)[column] != 0.0).collect();
         (0..arrives).map(columns).collect::<Vec<Vec<usize>>>()
     };

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
-use laconic_nn::Matrix;
+use laconic_nn::{Compute, Matrix};
 use laconic_train::config::Config;
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
@@ -121,7 +121,8 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
         let codecs = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 7);
         let selection = Plan::for_model(&Members::default(), config, [1, 1]).expect("a plan").selection;
         let mut halo = Halo::new(plan, ROWS, codecs, 7, selection);
-        let (mut sums, mut squares) = (vec![0.0; ROWS * COLUMNS], vec![0.0; ROWS * COLUMNS]);
+        let (compute, mut sums) = (Compute::new(1), vec![0.0; ROWS * COLUMNS]);
+        let mut squares = sums.clone();
         for round in 1..=rounds {
             let tag = Tag { direction, layer: 1, round, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
             let presence = halo.presence(Request::now(tag, Scope::Selected));
@@ -131,9 +132,9 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
                 // As a fold's adjoint does: a row that counted for several gets several times the gradient.
                 (0..ROWS).for_each(|row| sent.row_mut(row).iter_mut().for_each(|value| *value *= weight(row)));
             }
-            let pending = halo.start(&mut channel, Request::now(tag, Scope::Selected), &sent).expect("sent");
+            let pending = halo.start(&compute, &mut channel, Request::now(tag, Scope::Selected), &sent).expect("sent");
             let mut into = Matrix::zeros(ROWS, COLUMNS);
-            pending.finish(&mut halo, &mut channel, &mut into).expect("received");
+            pending.finish(&mut halo, &compute, &mut channel, &mut into).expect("received");
             for row in 0..ROWS {
                 let factor = if direction == Direction::Forward { f64::from(weight(row)) } else { 1.0 };
                 for (column, value) in into.row(row).iter().enumerate() {
