@@ -28,8 +28,9 @@ pub struct ModelConfig {
     pub input_width: usize,
     /// What the first layer reads of each node, side by side: features; labels, the classes of its neighbours that
     /// train, which their owners tell once (policy.allow); codewords, the same of its neighbours' neighbours, for which
-    /// labels stand before it; own_labels, classes of neighbours in the own part alone, of which nothing is told;
-    /// propagated, the means of its neighbours' features, and propagated_twice (["features"]).
+    /// labels stand before it; label_sums, as labels, but as sums over several nodes (policy.label_group); own_labels,
+    /// classes of neighbours in the own part alone, of which nothing is told; propagated, the means of its neighbours'
+    /// features, and propagated_twice (["features"]).
     #[serde(skip_serializing_if = "reads_features_alone")]
     pub inputs: Vec<String>,
     /// gat: attention heads.

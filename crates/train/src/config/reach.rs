@@ -189,6 +189,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             // Each site has its own.
             "policy.deny",
             "policy.allow",
+            "policy.label_group",
             "policy.label_secret",
             "out.dir",
         ],

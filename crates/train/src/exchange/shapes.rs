@@ -432,7 +432,8 @@ fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<V
             true => operand(part.features.clone(), part.rows(), part.global.columns),
             false => Operand::Dense(Matrix::zeros(part.rows(), 0)),
         };
-        here.push(Here { links, neighbours: Neighbours::of_topology(topology), labels, answers, features });
+        let (neighbours, least) = (Neighbours::of_topology(topology), plan.inputs.least);
+        here.push(Here { links, neighbours, labels, answers, least, features });
     }
     told_bytes((&plan.inputs.told, response), &here, plan.inputs.classes)
 }

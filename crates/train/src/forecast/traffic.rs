@@ -9,8 +9,9 @@ use super::stages::{EvaluatedMeans, clock_of_bytes, forecast_evaluations, foreca
 use super::{Forecast, budget};
 use crate::config::ramp::Clock;
 use crate::error::Result;
-use crate::exchange::shapes::Shapes;
+use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::{Step, checkpoint_tag};
+use crate::inputs::LinkRows;
 use crate::plan::Plan;
 use crate::record::report::WorkerReport;
 use crate::schedule::Position;
@@ -106,11 +107,12 @@ fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     if plan.inputs.given {
         return;
     }
-    let sent: Vec<usize> = shapes.needs().iter().map(|link| link.send).collect();
+    let of_link = |link: &PeerRows| LinkRows { go: link.send, come: link.receive };
+    let links: Vec<LinkRows> = shapes.needs().iter().map(of_link).collect();
     for (number, kind) in plan.inputs.told.iter().enumerate() {
         let Some(content) = kind.content else { continue };
         let entered = book.enter(What::Input(content).into(), answered, |ledger| {
-            kind.forecast(rank, (&sent, shapes.told.get(number)), plan.inputs.wide(), ledger);
+            kind.forecast(rank, (&links, shapes.told.get(number)), plan.inputs.wide(), ledger);
             Ok(())
         });
         debug_assert!(entered.is_ok(), "what is told has a size");

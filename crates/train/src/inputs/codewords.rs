@@ -16,7 +16,7 @@ use laconic_wire::Content;
 use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
 
 use super::labels::{Counts, EPSILON, as_column_values, clip};
-use super::{Heard, InputKind, Telling, Wide};
+use super::{Heard, InputKind, LinkRows, Telling, Wide};
 use crate::error::Result;
 
 pub(super) const KIND: InputKind = InputKind {
@@ -24,6 +24,7 @@ pub(super) const KIND: InputKind = InputKind {
     content: Some(Content::LabelCodewords),
     from: &["labels"],
     tells_labels: true,
+    tells_sums: false,
     loses: true,
     columns: |wide| wide.classes,
     most,
@@ -41,7 +42,7 @@ const NUMBER: usize = 4;
 
 /// A message: what each word counts for, the length of the shares, all shares, and the word of each row; these two by
 /// how often each number occurs.
-fn most(rows: usize, Wide { classes, .. }: Wide) -> usize {
+fn most(LinkRows { go: rows, .. }: LinkRows, Wide { classes, .. }: Wide) -> usize {
     let words = rows.min(WORDS);
     (words + 1) * NUMBER + most_symbol_bytes(words * classes, ROOTS) + most_symbol_bytes(rows, words)
 }

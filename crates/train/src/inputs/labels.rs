@@ -29,9 +29,10 @@ pub(super) const KIND: InputKind = InputKind {
     content: Some(Content::TrainingLabels),
     from: &[],
     tells_labels: true,
+    tells_sums: false,
     loses: false,
     columns: |wide| wide.classes,
-    most: |rows, wide| most_symbol_bytes(rows, codes(wide.classes)),
+    most: |rows, wide| most_symbol_bytes(rows.go, codes(wide.classes)),
     tell,
 };
 

@@ -9,6 +9,7 @@
 mod bits;
 pub mod classes;
 mod codewords;
+mod label_sums;
 mod labels;
 mod neighbours;
 mod own_labels;
@@ -29,6 +30,7 @@ use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transpor
 
 use crate::error::{Result, TrainError};
 
+pub use label_sums::LEAST;
 pub use neighbours::Neighbours;
 pub use response::Response;
 
@@ -49,14 +51,25 @@ pub struct InputKind {
     pub from: &'static [&'static str],
     /// Whether classes of training nodes are in it.
     pub tells_labels: bool,
+    /// Whether they are in it as sums over several nodes, of which `policy.label_group` says how many at least.
+    pub tells_sums: bool,
     /// Whether what peers tell has lost something, so that many workers have other columns than one.
     pub loses: bool,
     /// How many columns it has.
     pub columns: fn(Wide) -> usize,
-    /// The most bytes that a peer gets which needs so many rows. What often occurs takes fewer.
-    pub most: fn(usize, Wide) -> usize,
+    /// The most bytes that a peer gets with which so many rows are exchanged. What often occurs takes fewer.
+    pub most: fn(LinkRows, Wide) -> usize,
     /// Tells peers, hears them, and makes the columns of own rows; rows × columns.
     pub tell: fn(&mut Telling<'_>, &mut Heard) -> Result<Operand>,
+}
+
+/// Rows of a link, as who tells sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkRows {
+    /// How many own rows the peer needs.
+    pub go: usize,
+    /// How many of its rows are needed here.
+    pub come: usize,
 }
 
 /// How wide what is told of is.
@@ -70,7 +83,7 @@ pub struct Wide {
 
 /// Every input that this crate has besides features.
 pub const INPUTS: &[InputKind] =
-    &[labels::KIND, codewords::KIND, own_labels::KIND, propagated::ONCE, propagated::TWICE];
+    &[labels::KIND, codewords::KIND, own_labels::KIND, propagated::ONCE, propagated::TWICE, label_sums::KIND];
 
 /// Inputs by name.
 pub type InputRegistry = Registry<InputKind>;
@@ -99,6 +112,8 @@ pub struct Telling<'a> {
     pub labels: &'a [Option<u32>],
     /// What is told of them.
     pub answers: &'a [Option<u32>],
+    /// How many training nodes a sum of labels is of, at least.
+    pub least: u32,
     /// By what odds answers of all workers are other classes; `None` where none is.
     pub response: Option<&'a Response>,
     /// The features of own rows, in their order.
@@ -128,7 +143,7 @@ impl Telling<'_> {
     /// If `of` finds one, a peer does not answer, or its message is longer.
     fn exchange(
         &mut self,
-        most: fn(usize, Wide) -> usize,
+        most: fn(LinkRows, Wide) -> usize,
         mut of: impl FnMut(usize, &[u32]) -> Result<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>> {
         let (rank, links) = (self.transport.rank(), &self.links.links);
@@ -141,10 +156,11 @@ impl Telling<'_> {
         let tag = self.known_tag()?;
         let came = collectives::all_to_all(self.transport, tag, outgoing)?;
         for peer in rank.others(came.len()) {
-            let (found, rows) = (came[peer.index()].len(), links[peer.index()].receive.len());
+            let (found, link) = (came[peer.index()].len(), &links[peer.index()]);
+            let rows = LinkRows { go: link.receive.len(), come: link.send.len() };
             let most = most(rows, self.wide());
             if found > most {
-                let what = format!("expected at most {most} bytes about {rows} nodes, found {found}");
+                let what = format!("expected at most {most} bytes about {} nodes, found {found}", rows.go);
                 return Err(self.malformed(peer, &what));
             }
         }
@@ -186,17 +202,17 @@ impl InputKind {
         Some(Tag { content, purpose, direction: Direction::Forward, layer: 0, round: 0, step: STEP })
     }
 
-    /// Enters what a worker tells that sends each peer so many rows: in so many bytes where they are known, or the
-    /// most.
+    /// Enters what a worker tells that exchanges so many rows with each peer: in so many bytes where they are known, or
+    /// the most.
     pub fn forecast(
         &self,
         rank: Rank,
-        (sent, known): (&[usize], Option<&Vec<usize>>),
+        (links, known): (&[LinkRows], Option<&Vec<usize>>),
         wide: Wide,
         ledger: &mut Ledger,
     ) {
         let Some(tag) = self.tag() else { return };
-        let most = || sent.iter().map(|&rows| (self.most)(rows, wide)).collect();
+        let most = || links.iter().map(|&rows| (self.most)(rows, wide)).collect();
         let lens: Vec<usize> = known.cloned().unwrap_or_else(most);
         collectives::forecast_all_to_all(ledger, tag, rank, &lens);
     }
@@ -212,6 +228,8 @@ pub struct Here<'a> {
     pub labels: Vec<Option<u32>>,
     /// What is told of them.
     pub answers: Vec<Option<u32>>,
+    /// How many training nodes a sum of them is of, at least.
+    pub least: u32,
     /// The features of own rows, in their order.
     pub features: Operand,
 }
@@ -229,11 +247,22 @@ pub fn told_bytes(
     let one = |(mut end, part): (_, &Here<'_>)| {
         let mut heard = Heard::default();
         let tell = |kind: &&InputKind| -> Result<Vec<usize>> {
-            let Here { links, neighbours, labels, answers, features } = part;
+            let Here { links, neighbours, labels, answers, least, features } = part;
             let transport: &mut dyn Transport = &mut end;
-            let (tag, sent) = (kind.tag(), Vec::new());
-            let mut telling =
-                Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent };
+            let (tag, least, sent) = (kind.tag(), *least, Vec::new());
+            let mut telling = Telling {
+                transport,
+                tag,
+                links,
+                neighbours,
+                labels,
+                answers,
+                least,
+                response,
+                features,
+                classes,
+                sent,
+            };
             (kind.tell)(&mut telling, &mut heard)?;
             Ok(telling.sent)
         };

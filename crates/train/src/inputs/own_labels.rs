@@ -13,6 +13,7 @@ pub(super) const KIND: InputKind = InputKind {
     content: None,
     from: &[],
     tells_labels: true,
+    tells_sums: false,
     // Edges between parts count for nothing, which of one worker there are none.
     loses: true,
     columns: |wide| wide.classes,

@@ -16,7 +16,7 @@ use laconic_wire::codec::{
 use laconic_wire::{Content, MessageKey, Rank, Tag};
 
 use super::bits::Bits;
-use super::{Heard, InputKind, Telling, Wide};
+use super::{Heard, InputKind, LinkRows, Telling, Wide};
 use crate::error::{Result, TrainError};
 
 pub(super) const ONCE: InputKind = InputKind {
@@ -24,6 +24,7 @@ pub(super) const ONCE: InputKind = InputKind {
     content: Some(Content::Features),
     from: &[],
     tells_labels: false,
+    tells_sums: false,
     loses: true,
     columns: |wide| wide.features,
     most,
@@ -64,7 +65,7 @@ const NUMBER: usize = 4;
 
 /// The most bytes about so many rows: three numbers; of each value its size, no more than 6 bits, what is below it,
 /// which is most where there are few, and 4 bits of itself; a table; and the ends of rows.
-fn most(rows: usize, wide: Wide) -> usize {
+fn most(LinkRows { go: rows, .. }: LinkRows, wide: Wide) -> usize {
     let values = rows * wide.features;
     let in_words = rows.min(256) * 2 * wide.features + rows * wide.features.div_ceil(PIECE);
     let sparse = 4 * NUMBER
@@ -413,7 +414,8 @@ mod tests {
     fn there_and_back(rows: &[Vec<f32>], columns: usize) -> (Vec<Vec<f32>>, usize) {
         let own: Vec<u32> = (0..rows.len() as u32).collect();
         let bytes = encode(&rows_of(rows, columns), &own, &key()).expect("finite values");
-        assert!(bytes.len() <= most(rows.len(), wide(columns)), "{} bytes for {rows:?}", bytes.len());
+        let most = most(LinkRows { go: rows.len(), come: 0 }, wide(columns));
+        assert!(bytes.len() <= most, "{} bytes for {rows:?}", bytes.len());
         let came = decode(&bytes, rows.len(), columns, &key()).expect("its own message");
         let row = |row| {
             let mut values = vec![0.0; columns];

@@ -8,7 +8,7 @@ use super::members::Members;
 use super::{Plan, TaskKind};
 use crate::config::{Config, Widths, one_of};
 use crate::error::{Result, TrainError};
-use crate::inputs::{FEATURES, InputKind, Response, Wide};
+use crate::inputs::{FEATURES, InputKind, LEAST, Response, Wide};
 use crate::messages::Messages;
 use crate::schedule::{Propagated, Stage};
 
@@ -21,6 +21,8 @@ pub struct ModelInputs {
     pub told: Vec<&'static InputKind>,
     /// How owners answer in place of telling labels as they are.
     pub response: Option<Response>,
+    /// How many training nodes a sum of labels is of, at least.
+    pub least: u32,
     /// The number of classes that is told of.
     pub classes: usize,
     /// The number of feature columns, whether they are among the inputs or not.
@@ -41,7 +43,8 @@ impl ModelInputs {
             |what: String| Err(TrainError::config(format!("model.inputs = {:?}: {what}", config.model.inputs)));
         let Widths { columns: feature_columns, classes, .. } = widths;
         let response = config.policy.response()?;
-        let mut found = ModelInputs { classes, feature_columns, response, ..ModelInputs::default() };
+        let least = config.policy.label_group.unwrap_or(LEAST);
+        let mut found = ModelInputs { classes, feature_columns, response, least, ..ModelInputs::default() };
         if let Some(propagated) = members.schedule(config)?.propagates {
             let what = format!("schedule.kind = {:?}", config.schedule.kind);
             propagated.contents().iter().try_for_each(|&content| check_leave(config, &what, content))?;
@@ -50,6 +53,10 @@ impl ModelInputs {
             }
             if found.response.is_some() {
                 return Err(TrainError::config(format!("policy.label_epsilon: {what} passes labels on as they are")));
+            }
+            if let Some(least) = config.policy.label_group {
+                let what = format!("policy.label_group = {least}: {what} passes labels on one by one");
+                return Err(TrainError::config(what));
             }
             if propagated == Propagated::Labels {
                 return Ok(found);
@@ -72,6 +79,7 @@ impl ModelInputs {
             }
             if let Some(content) = kind.content.filter(|_| kind.tells_labels) {
                 check_leave(config, &format!("model.inputs has {:?}", kind.name), content)?;
+                check_group(config, kind)?;
             }
             found.told.push(kind);
         }
@@ -143,6 +151,18 @@ fn check_leave(config: &Config, what: &str, content: Content) -> Result<()> {
         (false, true) => return Ok(()),
     };
     Err(TrainError::NotAllowed { what: what.to_owned(), content, how })
+}
+
+/// Refuses what tells labels one by one where a policy allows sums of several alone.
+fn check_group(config: &Config, kind: &InputKind) -> Result<()> {
+    match config.policy.label_group {
+        Some(0) => Err(TrainError::config("policy.label_group = 0: expected 1 node or more")),
+        Some(least) if !kind.tells_sums => {
+            let what = format!("model.inputs has {:?}, which tells labels one by one", kind.name);
+            Err(TrainError::config(format!("policy.label_group = {least}: {what}; \"label_sums\" tells sums")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why classes of nodes cannot be told in such a run, behind the name of what would tell them.

@@ -60,6 +60,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "policy.deny",
         "policy.allow",
         "policy.label_epsilon",
+        "policy.label_group",
         "policy.label_secret",
     ];
     for KeyDoc { key, .. } in KEYS.iter() {

@@ -32,9 +32,21 @@ pub(super) fn rows(
     let (mut heard, mut told, mut sent) = (Heard::default(), Vec::new(), Vec::new());
     for kind in &plan.inputs.told {
         let (tag, labels, answers, neighbours) = (kind.tag(), &labels, &answers, &neighbours);
-        let (features, sent_now) = (&features, Vec::new());
-        let mut telling =
-            Telling { transport, tag, links, neighbours, labels, answers, response, features, classes, sent: sent_now };
+        let (features, least) = (&features, plan.inputs.least);
+        let sent_now = Vec::new();
+        let mut telling = Telling {
+            transport,
+            tag,
+            links,
+            neighbours,
+            labels,
+            answers,
+            least,
+            response,
+            features,
+            classes,
+            sent: sent_now,
+        };
         told.push((kind.tell)(&mut telling, &mut heard)?);
         sent.push(telling.sent);
     }

@@ -180,6 +180,7 @@ const OWN: [&str; 12] = [
     "transport.fault={ rank = 0, round = 90, kind = \"crash\" }",
     "policy.deny=[\"labels\", \"ids:evaluation\"]",
     "policy.allow=[\"labels\"]",
+    "policy.label_group=3",
     "policy.label_secret=elsewhere",
     "out.dir=elsewhere",
 ];

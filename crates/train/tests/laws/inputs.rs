@@ -8,10 +8,11 @@ use laconic_train::run::Options;
 use laconic_train::{Config, TrainError, predict};
 
 use crate::defects_of_retexo::{accuracy, logits};
-use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, try_run, weighted};
+use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, run, try_run, weighted};
 use crate::ledger_is_prediction::assert_predicted;
 use crate::methods::SCHEDULES;
 use crate::one_is_many::compare;
+use crate::vertex_cover::both_ways;
 
 const LABELS: [&str; 2] = [r#"model.inputs=["features","labels"]"#, r#"policy.allow=["labels"]"#];
 const CODEWORDS: [&str; 2] = [r#"model.inputs=["features","labels","codewords"]"#, r#"policy.allow=["labels"]"#];
@@ -28,6 +29,24 @@ fn what_is_told_once_takes_the_bytes_that_were_predicted() {
     let alone = [r#"model.inputs=["labels"]"#, r#"policy.allow=["training_labels"]"#, "model.arch=mlp"];
     assert_predicted(&dataset, &alone, 4);
     assert_predicted(&dataset, &[&CODEWORDS[..], &["train.sync_every=4", "model.arch=mlp"]].concat(), 4);
+}
+
+#[test]
+fn labels_told_as_sums_take_the_bytes_that_were_predicted_and_of_one_node_and_more_are_those_of_labels() {
+    let dataset = both_ways(graph(150, 3));
+    let sums = [r#"model.inputs=["features","label_sums"]"#, r#"policy.allow=["labels"]"#];
+    for (least, schedule) in ["1", "2", "5"].into_iter().zip([SCHEDULES[0], SCHEDULES[4], SCHEDULES[2]]) {
+        let least = format!("policy.label_group={least}");
+        for keys in [[&least, "model.arch=mlp"], [&least, "messages.selection=vertex_cover"]] {
+            assert_predicted(&dataset, &[&sums[..], &keys, schedule].concat(), 3);
+        }
+    }
+    let trained = |inputs: &[&str]| {
+        let keys = [inputs, &["model.arch=mlp", "model.dropout=0"]].concat();
+        run(&config(&keys), &dataset, 3).swap_remove(0).trained.last
+    };
+    assert_eq!(trained(&[&sums[..], &["policy.label_group=1"]].concat()), trained(&LABELS));
+    assert_ne!(trained(&[&sums[..], &["policy.label_group=3"]].concat()), trained(&LABELS));
 }
 
 #[test]
@@ -92,6 +111,9 @@ fn inputs_that_cannot_be_told_are_refused_with_a_reason() {
         (&["messages.selection=none", "messages.evaluation=none"], "takes out"),
         (&["task.kind=link_prediction"], "learns none"),
         (&["policy.label_epsilon=1"], "expected policy.label_secret"),
+        (&["policy.label_group=3"], "\"label_sums\" tells sums"),
+        (&["policy.label_group=0"], "expected 1 node or more"),
+        (&["schedule.kind=label_propagation", "policy.label_group=3"], "passes labels on one by one"),
         (&["policy.label_epsilon=0", "policy.label_secret=s"], "above 0"),
         (
             &["model.inputs=[\"features\"]", "policy.label_epsilon=1", "policy.label_secret=s"],
