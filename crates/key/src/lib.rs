@@ -60,6 +60,8 @@ pub enum Purpose {
     RowOrder = 19,
     /// Which values differ in their last bit, where it is asked what rounding does.
     LastBits = 20,
+    /// Directions that gradients of matrices are multiplied by at first.
+    Directions = 21,
 }
 
 /// A point in the space of random streams; see the crate documentation.

@@ -84,9 +84,10 @@ struct Signs;
 static SIGNS: AgreementKind = AgreementKind {
     name: "signs",
     suits: |cadence| !cadence.is_local(),
-    sums: |network| vec![network.trained()],
+    sums: |_, network| vec![network.trained()],
+    keeps: |_, _| 0,
     remembers: None,
-    build: || agreement::makes(|| Box::new(Signs)),
+    build: || agreement::makes(|_, _| Box::new(Signs)),
 };
 
 impl Agreement for Signs {
@@ -113,14 +114,15 @@ struct LowRank {
 static LOW_RANK: AgreementKind = AgreementKind {
     name: "low_rank",
     suits: |cadence| !cadence.is_local(),
-    sums: |network| {
+    sums: |_, network| {
         let shapes = || network.parameters().iter().map(|spec| spec.matrix());
         let rows = |[rows, columns]: [usize; 2]| if rows == 1 { columns } else { rows };
         let columns = |[rows, columns]: [usize; 2]| if rows == 1 { 0 } else { columns };
         vec![shapes().map(rows).sum(), shapes().map(columns).sum()]
     },
+    keeps: |_, network| 2 * network.trained(),
     remembers: Some(OwnMemory { key: "low_rank", what: "what its products have left over" }),
-    build: || agreement::makes(|| Box::new(LowRank::default())),
+    build: || agreement::makes(|_, _| Box::new(LowRank::default())),
 };
 
 impl LowRank {
@@ -234,7 +236,8 @@ fn a_task_of_ones_own_learns() {
 /// What an entry makes is opaque to plans, so a wrong one is found when it is to run.
 #[test]
 fn a_task_whose_entry_makes_an_agreement_is_refused() {
-    static ODD: TaskKind = TaskKind { name: "odd", build: || agreement::makes(|| Box::new(Signs)), ..TaskKind::USUAL };
+    static ODD: TaskKind =
+        TaskKind { name: "odd", build: || agreement::makes(|_, _| Box::new(Signs)), ..TaskKind::USUAL };
     let members = Members::default().with_task(&ODD);
     let config = members.parse("partition.parts = 2\ntask.kind = 'odd'", &[]).expect("a task that is there");
     let options = Options { members, ..Options::default() };

@@ -48,7 +48,10 @@ pub use schedule::{
 pub use suggest::{Meant, meant, suggested};
 pub(crate) use suggest::{one_of, refuse_unknown};
 pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
-pub use train::{ClassWeights, Correction, CountedWeights, OuterConfig, SelectBy, Stored, TrainConfig};
+pub use train::{
+    ClassWeights, Correction, CountedWeights, NamedRank, OuterConfig, PowerSgdConfig, Rank, SelectBy, Stored,
+    TrainConfig,
+};
 pub use transport::{Failing, Fault, FaultKind, OutConfig, TrainerFault, TransportConfig, TransportKind, Who};
 
 /// A whole run.

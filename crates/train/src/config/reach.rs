@@ -86,6 +86,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.sync_least",
             "train.outer",
             "train.correction",
+            "train.power_sgd",
             "train.class_weights",
             "train.seed",
             "train.precision",

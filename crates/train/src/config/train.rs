@@ -64,6 +64,10 @@ pub struct TrainConfig {
     /// differed from that of all; a mean sends twice as much (none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
+    /// { rank = 4 }: gradients of matrices are added up as two factors of that many columns, a number or "classes"
+    /// (PowerSGD), with error feedback; with train.sync_every = 1, where messages.parameters are exact (as they are).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_sgd: Option<PowerSgdConfig>,
     /// Seed of initial values, dropout and everything else but the data, their splits and the partition.
     pub seed: u64,
     /// Rounds between two evaluations, 0: only after the last.
@@ -143,6 +147,7 @@ impl Default for TrainConfig {
             sync_least: 1,
             outer: None,
             correction: None,
+            power_sgd: None,
             seed: 0,
             eval_every: 1,
             patience: 0,
@@ -177,6 +182,64 @@ impl Default for OuterConfig {
 pub enum Correction {
     /// Control variates (Karimireddy et al., 2020).
     Scaffold,
+}
+
+/// `train.power_sgd`: gradients of matrices as products of two factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PowerSgdConfig {
+    /// Columns of each factor.
+    pub rank: Rank,
+}
+
+impl Default for PowerSgdConfig {
+    fn default() -> Self {
+        PowerSgdConfig { rank: Rank::Number(4) }
+    }
+}
+
+/// `train.power_sgd.rank`: how many directions are left of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, try_from = "toml::Value")]
+#[schemars(!try_from)]
+pub enum Rank {
+    /// So many.
+    Number(u32),
+    /// By what is learned.
+    Named(NamedRank),
+}
+
+/// `train.power_sgd.rank = "classes"`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedRank {
+    /// As many as the last layer has outputs.
+    Classes,
+}
+
+impl Rank {
+    /// Ranks that can be asked for.
+    const ALL: std::ops::RangeInclusive<i64> = 1..=1024;
+
+    /// How many directions it is where the last layer has so many outputs.
+    pub fn of(self, outputs: usize) -> usize {
+        match self {
+            Rank::Number(rank) => rank as usize,
+            Rank::Named(NamedRank::Classes) => outputs,
+        }
+    }
+}
+
+impl TryFrom<toml::Value> for Rank {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        match (value.as_integer(), value.as_str()) {
+            (Some(rank), _) if Rank::ALL.contains(&rank) => Ok(Rank::Number(rank as u32)),
+            (_, Some("classes")) => Ok(Rank::Named(NamedRank::Classes)),
+            _ => Err(format!("rank = {value}: expected a whole number from 1 to 1024, or \"classes\"")),
+        }
+    }
 }
 
 /// `train.class_weights`: what each class counts for in the loss of training. Figures do not know of it.

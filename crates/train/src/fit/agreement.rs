@@ -1,6 +1,7 @@
 //! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
 
 mod averaged;
+mod power_sgd;
 mod scaffold;
 
 use laconic_nn::registry::Kind;
@@ -217,7 +218,7 @@ pub trait Agreement {
 }
 
 /// Every agreement that this crate has: one of them suits each cadence.
-pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, averaged::KIND, scaffold::KIND, NOBODY];
+pub const AGREEMENTS: &[AgreementKind] = &[SUMMED_GRADIENTS, power_sgd::KIND, averaged::KIND, scaffold::KIND, NOBODY];
 
 impl Kind for AgreementKind {
     fn name(&self) -> &'static str {
@@ -229,22 +230,22 @@ impl Kind for AgreementKind {
     }
 }
 
-/// What makes the agreement of a stage.
-pub type MakesAgreement = fn() -> Box<dyn Agreement>;
+/// What makes the agreement of a stage of a plan.
+pub type MakesAgreement = fn(&Plan, &Stage) -> Box<dyn Agreement>;
 
 /// What an entry has as [`AgreementKind::build`].
 pub fn makes(make: MakesAgreement) -> Made {
     Box::new(make)
 }
 
-/// The agreement of a plan's workers.
+/// The agreement of a plan's workers in a stage.
 ///
 /// # Errors
 /// If its entry makes something else.
-pub(super) fn of(plan: &Plan) -> Result<Box<dyn Agreement>> {
+pub(super) fn of(plan: &Plan, stage: &Stage) -> Result<Box<dyn Agreement>> {
     let kind = plan.members.agreement(&plan.cadence);
     let make = (kind.build)().downcast::<MakesAgreement>();
-    Ok(make.map_err(|_| makes_another(kind.name, "fit::agreement::makes"))?())
+    Ok(make.map_err(|_| makes_another(kind.name, "fit::agreement::makes"))?(plan, stage))
 }
 
 const OWN_OPTIMISER: Option<OwnMemory> =
@@ -252,18 +253,20 @@ const OWN_OPTIMISER: Option<OwnMemory> =
 
 const SUMMED_GRADIENTS: AgreementKind = AgreementKind {
     name: "summed_gradients",
-    suits: |cadence| !cadence.is_local(),
-    sums: |network| vec![network.trained()],
+    suits: |cadence| !cadence.is_local() && !cadence.factors(),
+    sums: |_, network| vec![network.trained()],
+    keeps: |_, _| 0,
     remembers: None,
-    build: || makes(|| Box::new(SummedGradients)),
+    build: || makes(|_, _| Box::new(SummedGradients)),
 };
 
 const NOBODY: AgreementKind = AgreementKind {
     name: "nobody",
     suits: Cadence::is_alone,
-    sums: |_| Vec::new(),
+    sums: |_, _| Vec::new(),
+    keeps: |_, _| 0,
     remembers: OWN_OPTIMISER,
-    build: || makes(|| Box::new(Nobody)),
+    build: || makes(|_, _| Box::new(Nobody)),
 };
 
 /// Gradients of all workers are added up in every round; all take the same step.
@@ -277,11 +280,18 @@ impl Agreement for SummedGradients {
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
+        self.settle(turn);
+        Ok(())
+    }
+}
+
+impl SummedGradients {
+    /// What follows once a round's gradient is that of all workers.
+    fn settle(&self, turn: &mut Turn<'_>) {
         if turn.worker.plan.counts_rows_of_rounds() {
             turn.level(self.rows(turn.worker, 0.0));
         }
         turn.progress.clocks.note_gradient(turn.gradient);
-        Ok(())
     }
 }
 

@@ -122,7 +122,7 @@ impl<'a> Fit<'a> {
             gradient: Vec::with_capacity(network.len()),
             seen: Vec::new(),
             reduction: Reduction::new(&worker.plan, at.stage)?,
-            agreement: agreement::of(&worker.plan)?,
+            agreement: agreement::of(&worker.plan, at.stage)?,
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
             share: None,
             since: Since::default(),

@@ -88,11 +88,13 @@ pub fn rungs(config: &Config) -> usize {
 pub fn candidates(config: &Config) -> Vec<MessagesConfig> {
     let messages = &config.messages;
     let climb = |mine: &CodecChoice, rung: CodecChoice| if *mine == CodecChoice::exact() { rung } else { mine.clone() };
+    // Factors of gradients are added up as they are.
+    let factors = config.train.power_sgd.is_some();
     let on = |rung: Rung| MessagesConfig {
         forward: climb(&messages.forward, rung.rows.clone()),
         backward: climb(&messages.backward, rung.rows),
         evaluation: climb(&messages.evaluation, rung.evaluation),
-        parameters: climb(&messages.parameters, rung.parameters),
+        parameters: if factors { CodecChoice::exact() } else { climb(&messages.parameters, rung.parameters) },
         ..messages.clone()
     };
     ladder(admits_masks(config)).into_iter().map(on).collect()

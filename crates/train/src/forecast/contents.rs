@@ -43,6 +43,8 @@ pub enum What {
     RowGradients,
     /// Gradients of parameters, summed over own training nodes.
     ParameterGradients,
+    /// The same, those of matrices as two factors, one after the other.
+    GradientFactors,
     /// Sums over own training nodes that a regression is solved from.
     GramMatrices,
     /// How far a worker's copy of the model has moved.
@@ -189,6 +191,11 @@ impl Item {
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
             }
             What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.words.noun),
+            What::GradientFactors => format!(
+                "gradients of the model, summed over its training {}: of matrices their products with few directions \
+                 that all workers share",
+                task.words.noun
+            ),
             What::GramMatrices => {
                 "sums over its training nodes: of products of the columns that the model reads, and of these by class"
                     .to_owned()
@@ -233,7 +240,7 @@ impl What {
             What::Pairs { .. } => "pairs",
             What::Rows { of, .. } | What::Input(of) => of.name(),
             What::RowGradients => "gradients of rows",
-            What::ParameterGradients => "gradients of parameters",
+            What::ParameterGradients | What::GradientFactors => "gradients of parameters",
             What::GramMatrices => "gram matrices",
             What::Models | What::CorrectedModels | What::TrainerModels => "models",
             What::Means | What::EvaluatedMeans => "models",
@@ -258,7 +265,7 @@ impl What {
             What::Pairs { .. } => Content::Pairs,
             What::Rows { of, .. } | What::Input(of) => of,
             What::RowGradients => Content::RowGradients,
-            What::ParameterGradients => Content::ParameterGradients,
+            What::ParameterGradients | What::GradientFactors => Content::ParameterGradients,
             What::GramMatrices => Content::GramMatrices,
             What::Models | What::CorrectedModels | What::TrainerModels => Content::Models,
             What::Means | What::EvaluatedMeans => Content::Models,

@@ -412,9 +412,11 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let all_cross: usize = crossing.iter().sum();
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     let mut floats = |name, count: usize| amount(name, count, FLOAT);
+    let trains = keeping != Keeping::Nothing;
+    let agreed = if trains { (plan.members.agreement(&plan.cadence).keeps)(plan, &stage.network) } else { 0 };
     floats(
         "parameters and optimiser",
-        stage.network.len().saturating_mul(6).saturating_add(copied(shapes, plan, stage)),
+        stage.network.len().saturating_mul(6).saturating_add(copied(shapes, plan, stage)).saturating_add(agreed),
     );
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
@@ -430,7 +432,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let skipped = if plan.messages.skip.is_some() { 2 * all_cross * exchanged } else { 0 };
     floats("last messages", skipped);
     // Everything that a worker alone remembers, as arrays and as the bytes of a file.
-    floats("state file", 2 * ((1 + averages) * of_layers + skipped));
+    floats("state file", 2 * ((1 + averages) * of_layers + skipped + agreed));
     memory
 }
 

@@ -20,6 +20,8 @@ pub struct Cadence {
     asks_every: u32,
     /// Whether gradients are corrected by what workers say of theirs with each mean.
     corrects: bool,
+    /// Whether gradients of matrices are added up as factors.
+    factors: bool,
     eval_every: u32,
     checkpoint_every: u32,
     /// Whether a worker agrees with nobody by itself: somebody else takes the mean of models.
@@ -34,6 +36,7 @@ impl Cadence {
             sync_every: train.sync_every,
             asks_every: train.sync_drift.map_or(0, |_| train.sync_least),
             corrects: train.correction.is_some(),
+            factors: train.power_sgd.is_some(),
             eval_every: train.eval_every,
             checkpoint_every: out.checkpoint_every,
             is_alone: false,
@@ -98,6 +101,11 @@ impl Cadence {
     /// Whether models are averaged and gradients corrected in between.
     pub fn corrects(&self) -> bool {
         self.corrects && self.is_local() && !self.is_alone
+    }
+
+    /// Whether gradients are added up, those of matrices as factors.
+    pub fn factors(&self) -> bool {
+        self.factors && !self.is_local()
     }
 
     /// Whether workers agree after round `done` of `rounds` (from 1).

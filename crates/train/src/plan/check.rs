@@ -10,6 +10,7 @@ use super::covers::check_covers;
 use super::inputs::{ModelInputs, check_propagation};
 use super::links::LinkPlan;
 use super::members::Members;
+use super::power_sgd::check_power_sgd;
 use super::solved::check_solved;
 use super::trainers::TrainersPlan;
 use crate::config::ramp::Clock;
@@ -89,7 +90,7 @@ impl Members {
         TrainersPlan::of(self, config)?;
         self.check_messages(config)?;
         self.check_propagation(config)?;
-        self.check_solved(config)?;
+        self.check_learned(config)?;
         self.check_part(config)?;
         config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
@@ -195,10 +196,12 @@ impl Members {
         check_propagation((config, kind), &stages, &messages)
     }
 
-    fn check_solved(&self, config: &Config) -> Result<()> {
+    fn check_learned(&self, config: &Config) -> Result<()> {
         let architecture = config.model.architecture([1, 1].into());
         let blueprint = Blueprint { config, kind: self.layer(config)?, architecture: &architecture };
-        check_solved(self, config, &(self.schedule(config)?.stages)(&blueprint))
+        let stages = (self.schedule(config)?.stages)(&blueprint);
+        check_solved(self, config, &stages)?;
+        check_power_sgd(self, config, &stages)
     }
 
     /// A worker that meets nobody knows how many edges it goes without, and nothing else of them.

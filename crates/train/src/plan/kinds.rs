@@ -95,7 +95,9 @@ pub struct AgreementKind {
     pub suits: fn(&Cadence) -> bool,
     /// How many values each sum of a round has, first to last. The first sum goes through the codec of parameters and
     /// has what rides along; the others go as they are.
-    pub sums: fn(&Network) -> Vec<usize>,
+    pub sums: fn(&Plan, &Network) -> Vec<usize>,
+    /// How many values a worker keeps of it between rounds, besides parameters, their gradient and the optimiser's.
+    pub keeps: fn(&Plan, &Network) -> usize,
     /// What a worker alone remembers of it, if anything, so that checkpoints have a file of each.
     pub remembers: Option<OwnMemory>,
     /// Makes the agreement of a stage: `fit::agreement::makes`.

@@ -16,6 +16,7 @@ mod members;
 mod narrow;
 mod notes;
 mod own;
+pub mod power_sgd;
 mod precision;
 mod resumed;
 mod solved;
@@ -419,6 +420,7 @@ impl Plan {
             || self.is_late()
             || self.selection.is_some()
             || self.cadence.is_local()
+            || self.cadence.factors()
             || self.messages.are_lossy()
             || self.inputs.are_lossy()
     }

@@ -33,6 +33,7 @@ impl Plan {
             .chain(self.idle_with_trainers())
             .chain(self.apart())
             .chain(self.norms_apart())
+            .chain(self.factors_nothing())
             .chain(self.one_relation())
             .chain(self.passed_over())
             .chain(self.leaks())

@@ -47,6 +47,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "train.sync_drift",
         "train.outer",
         "train.correction",
+        "train.power_sgd",
         "schedule.hand_on",
         "schedule.limit",
         "schedule.evaluator",

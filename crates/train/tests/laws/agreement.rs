@@ -72,6 +72,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "task.kind=link_prediction",
             "train.optimiser=adamw",
             "train.sync_every=2",
+            "train.power_sgd={ rank = 2 }",
             "train.class_weights=balanced",
             "train.seed=1",
             "train.precision=bf16",

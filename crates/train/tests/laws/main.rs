@@ -56,6 +56,7 @@ mod other_workers;
 mod parts;
 mod peers;
 mod pipelined;
+mod power_sgd;
 mod propagation;
 mod real_data;
 mod required_rows;

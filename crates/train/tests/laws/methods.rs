@@ -74,7 +74,7 @@ pub const CODECS: [&[&str]; 21] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 19] = [
+pub const OTHERS: [&[&str]; 21] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -93,6 +93,8 @@ pub const OTHERS: [&[&str]; 19] = [
     &[r#"messages.evaluation={codec="quantised",bits=8}"#, "messages.parameters=half"],
     &[r#"messages.parameters={codec="quantised",bits=4}"#],
     &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
+    &["train.power_sgd={rank=1}"],
+    &["train.power_sgd={rank=\"classes\"}", "messages.forward=half", "model.hidden=24"],
     &["train.sync_every=3"],
     &["train.sync_every=3", "messages.parameters=largest"],
     &["train.sync_every=2", "train.correction=scaffold", r#"messages.parameters={codec="quantised",bits=8}"#],

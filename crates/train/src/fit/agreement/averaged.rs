@@ -16,9 +16,10 @@ use crate::worker::Worker;
 pub(super) const KIND: AgreementKind = AgreementKind {
     name: "averaged_models",
     suits: |cadence| cadence.is_local() && !cadence.is_alone() && !cadence.corrects(),
-    sums: |network| vec![network.len()],
+    sums: |_, network| vec![network.len()],
+    keeps: |_, network| network.len(),
     remembers: OWN_OPTIMISER,
-    build: || makes(|| Box::new(AveragedModels::default())),
+    build: || makes(|_, _| Box::new(AveragedModels::default())),
 };
 
 /// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers,

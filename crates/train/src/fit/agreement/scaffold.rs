@@ -12,9 +12,10 @@ use crate::worker::Worker;
 pub(super) const KIND: AgreementKind = AgreementKind {
     name: "scaffold",
     suits: Cadence::corrects,
-    sums: |network| vec![network.len() + network.trained()],
+    sums: |_, network| vec![network.len() + network.trained()],
+    keeps: |_, network| network.len() + 3 * network.trained(),
     remembers: OWN_OPTIMISER,
-    build: || makes(|| Box::new(Scaffold::default())),
+    build: || makes(|_, _| Box::new(Scaffold::default())),
 };
 
 /// To each worker's gradient is added how the mean over workers of their control variates differs from its own. A

@@ -27,9 +27,10 @@ impl StageForecast<'_> {
         let what = match plan.cadence {
             cadence if cadence.corrects() => What::CorrectedModels,
             cadence if cadence.is_local() => What::Models,
+            cadence if cadence.factors() => What::GradientFactors,
             _ => What::ParameterGradients,
         };
-        let sums = (plan.members.agreement(&plan.cadence).sums)(&stage.network);
+        let sums = (plan.members.agreement(&plan.cadence).sums)(plan, &stage.network);
         book.note(what, 0, |ledger| {
             for (number, len) in sums.into_iter().enumerate() {
                 let (tag, is_first) = (tag.later(2 * number as u16), number == 0);
