@@ -16,7 +16,7 @@ use crate::schedule::Stage;
 pub struct Factored {
     /// Where it stands in the gradient.
     pub values: Range<usize>,
-    /// Its columns.
+    /// How many columns it has as a matrix.
     pub columns: usize,
     /// Columns of its factors, 0 where it goes as it is.
     pub rank: usize,

@@ -1,5 +1,5 @@
-//! PowerSGD (Vogels, Karimireddy and Jaggi, 2019): gradients of matrices are added up over workers as two factors, along
-//! directions that all workers share, so that sums of factors are factors of the sum.
+//! PowerSGD (Vogels, Karimireddy and Jaggi, 2019): gradients of matrices are added up over workers as two factors,
+//! along directions that all workers share, so that sums of factors are factors of the sum.
 
 use laconic_key::{Key, Purpose};
 
@@ -29,10 +29,11 @@ pub(super) const KIND: AgreementKind = AgreementKind {
 /// keeps what its own share of that lacks, M_w − P (M_wᵀ P)ᵀ.
 ///
 /// The paper has means where this has sums, since here a worker's loss is divided by all workers' rows: with gradients
-/// W times as large, its P is the same, and its mean of Q is this sum. It keeps M_w less the mean of P Qᵀ. Those add up
-/// over workers to what these add up to, and all that crosses is a sum; but how gradients differ from their mean adds up
-/// in them from round to round, and rounds away what they are for. That Q is made orthonormal changes no direction of P
-/// (columns are combined with those before them), and keeps numbers in their range.
+/// W times as large, its P is the same, and its mean of Q is this sum. The authors' program keeps M_w less the mean of
+/// P Qᵀ. Over workers that adds up to W times what these errors do, for gradients W times as large, and all that
+/// crosses is a sum, so both go the same way; but how a worker's gradients differ from the mean adds up in it from round
+/// to round. That Q is made orthonormal changes no direction of P, since columns are combined with those before them,
+/// and keeps numbers in their range.
 ///
 /// What goes as it is has no Q, stands in the first sum, and leaves nothing over. One worker alone has all gradients as
 /// they are.
