@@ -31,9 +31,9 @@ pub(super) const KIND: AgreementKind = AgreementKind {
 /// The paper has means where this has sums, since here a worker's loss is divided by all workers' rows: with gradients
 /// W times as large, its P is the same, and its mean of Q is this sum. The authors' program keeps M_w less the mean of
 /// P Qᵀ. Over workers that adds up to W times what these errors do, for gradients W times as large, and all that
-/// crosses is a sum, so both go the same way; but how a worker's gradients differ from the mean adds up in it from round
-/// to round. That Q is made orthonormal changes no direction of P, since columns are combined with those before them,
-/// and keeps numbers in their range.
+/// crosses is a sum, so both go the same way; but how a worker's gradients differ from the mean adds up in it from
+/// round to round. That Q is made orthonormal changes no direction of P, since columns are combined with those before
+/// them, and keeps numbers in their range.
 ///
 /// What goes as it is has no Q, stands in the first sum, and leaves nothing over. One worker alone has all gradients as
 /// they are.
@@ -177,7 +177,7 @@ fn stands_alone(values: &mut [f64], rank: usize, column: usize) -> bool {
         values.chunks_exact_mut(rank).for_each(|row| row[column] -= part * row[other]);
     }
     let left = along(values, column).sqrt();
-    let is_nothing = left <= LEAST * length;
+    let is_nothing = length.is_finite() && left <= LEAST * length;
     let factor = if is_nothing { 0.0 } else { 1.0 / left };
     values.chunks_exact_mut(rank).for_each(|row| row[column] *= factor);
     !is_nothing
