@@ -170,7 +170,7 @@ const OF_TRAINERS: [&str; 12] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 12] = [
+const OWN: [&str; 13] = [
     "data.features_in=memory",
     "data.path=elsewhere",
     "train.threads=2",
