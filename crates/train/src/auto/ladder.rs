@@ -205,8 +205,8 @@ fn refuse_undecidable(members: &Members, config: &Config, graph: &CutGraph) -> R
     }
 }
 
-/// What a model is told besides own features, a bit an input; what propagates labels has those that tell labels of others
-/// one by one, so that ways which are told these do not lack what it has.
+/// What a model is told besides own features, a bit an input; what propagates labels has those that tell labels of
+/// others one by one, so that ways which are told these do not lack what it has.
 fn told(members: &Members, config: &Config) -> Result<u64> {
     let propagates = members.schedule(config)?.propagates.is_some();
     let is_told = |kind: &InputKind| config.model.inputs.iter().any(|name| name == kind.name);

@@ -24,8 +24,8 @@ pub struct PolicyConfig {
     /// from one class as from another (randomised response); of `model.inputs`, the same on all workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_epsilon: Option<f64>,
-    /// Training nodes that a sum of labels is of, at least (5 where it is not set); of fewer nothing is told, and labels
-    /// by themselves are refused (`model.inputs`, label_sums).
+    /// Training nodes that a sum of labels is of, at least (5 where it is not set); of fewer nothing is told, and
+    /// labels by themselves are refused (`model.inputs`, label_sums).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_group: Option<u32>,
     /// File with this worker's secret, from which its answers are drawn: made where there is none, sent to nobody, to

@@ -141,9 +141,9 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
     memory
 }
 
-/// What goes out in the place of rows, where sums may: the edges from own rows to it, in both orientations, and room for
-/// what goes and what comes back. No more edges lead to sums than come with rows, since the other end's rows are covered
-/// by the same nodes.
+/// What goes out in the place of rows, where sums may: the edges from own rows to it, in both orientations, and room
+/// for what goes and what comes back. No more edges lead to sums than come with rows, since the other end's rows are
+/// covered by the same nodes.
 fn sums(shapes: &Shapes, plan: &Plan) -> u64 {
     if shapes.uncovered.is_empty() {
         return 0;

@@ -1,6 +1,6 @@
 //! `label_sums`: labels of others as sums. For each node of a peer its neighbours tell together what each class counts
-//! for among those of them that train, and nothing where these are fewer than `policy.label_group`. Columns are those of
-//! `labels`, made of own neighbours' labels and of these sums.
+//! for among those of them that train, and nothing where these are fewer than `policy.label_group`. Columns are those
+//! of `labels`, made of own neighbours' labels and of these sums.
 //!
 //! No label leaves by itself, but a sum of nodes of one class tells the class of each, and two sums that differ by one
 //! node tell that one's: a least size makes this rare and does not rule it out.
@@ -98,7 +98,8 @@ struct Sum {
 
 /// What a worker sees of others' nodes that it has edges from.
 struct Around {
-    /// For each peer a digest of the edges between its nodes and own ones, the same at both ends where they lead both ways.
+    /// For each peer a digest of the edges between its nodes and own ones, the same at both ends where they lead both
+    /// ways.
     edges: Vec<IdDigest>,
     /// For each halo row what own nodes come to that it has edges to.
     sums: Vec<Sum>,
