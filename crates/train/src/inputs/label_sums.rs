@@ -148,8 +148,8 @@ impl Sum {
     }
 }
 
-/// Sums as they cross: how many classes each tells of, which, how many sevens of bits follow, and sums in these; the two
-/// first behind their lengths in bytes.
+/// Sums as they cross: how many classes each tells of, which, how many sevens of bits follow, and sums in these; the
+/// two first behind their lengths in bytes.
 fn encoded(sums: &[Sum], classes: usize) -> Vec<u8> {
     let entries = || sums.iter().flat_map(|sum| &sum.entries);
     let counts: Vec<u32> = sums.iter().map(|sum| sum.entries.len() as u32).collect();
@@ -221,8 +221,8 @@ fn of_sevens(sevens: &mut impl Iterator<Item = u32>) -> Option<u32> {
 /// That a worker adds up over other edges than another looks for.
 fn one_way(rank: Rank, peer: Rank) -> TrainError {
     TrainError::config(format!(
-        "model.inputs has \"label_sums\": worker {} and worker {} see different edges between them; it takes edges that \
-        lead both ways (data.symmetrise = true)",
+        "model.inputs has \"label_sums\": worker {} and worker {} see different edges between them; it takes edges \
+        that lead both ways (data.symmetrise = true)",
         rank.0, peer.0
     ))
 }
