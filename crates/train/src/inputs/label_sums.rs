@@ -48,6 +48,8 @@ const LENGTH: usize = 4;
 const SYMBOLS: usize = 256;
 /// Symbols of the largest sum.
 const SEVENS: usize = 4;
+/// The largest sum: floats of 32 bits count no further.
+const MOST: u32 = (1 << f32::MANTISSA_DIGITS) - 1;
 
 fn tell(telling: &mut Telling<'_>, _: &mut Heard) -> Result<Operand> {
     let (neighbours, classes, rank) = (telling.neighbours, telling.classes, telling.transport.rank());
@@ -142,7 +144,7 @@ impl Sum {
     fn add(&mut self, class: u32, weight: u32) {
         self.nodes += 1;
         match self.entries.binary_search_by_key(&class, |entry| entry.0) {
-            Ok(at) => self.entries[at].1 += weight,
+            Ok(at) => self.entries[at].1 = (self.entries[at].1 + weight).min(MOST),
             Err(at) => self.entries.insert(at, (class, weight)),
         }
     }
@@ -205,14 +207,14 @@ fn in_sevens(mut number: u32) -> Vec<u32> {
     sevens
 }
 
-/// The same back, above 0 and below what floats of 32 bits count to; `None` where it is not.
+/// The same back, of a sum that there may be; `None` where there is none.
 fn of_sevens(sevens: &mut impl Iterator<Item = u32>) -> Option<u32> {
     let mut number = 0u32;
     for place in 0..SEVENS as u32 {
         let seven = sevens.next()?;
         number |= (seven & 127) << (7 * place);
         if seven < 128 {
-            return Some(number).filter(|number| (1..1 << f32::MANTISSA_DIGITS).contains(number));
+            return Some(number).filter(|number| (1..=MOST).contains(number));
         }
     }
     None
