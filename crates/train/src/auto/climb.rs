@@ -51,7 +51,8 @@ where
         let is_whole = !summary.interrupted;
         ladder.limits.constant = constant_of(summary, &ladder.metric, ladder.is_sets);
         (rung.sent, rung.validation) = (Some(summary.bytes.total), figure.filter(|_| is_whole));
-        tried.push(Tried { sent: summary.bytes.total, figure: rung.validation, told: rung.told });
+        let (sent, passes_on) = (summary.bytes.total, rung.passes_on);
+        tried.push(Tried { sent, figure: rung.validation, told: rung.told, passes_on });
         ended.push(done);
         if let Some(folders) = &mut folders {
             rung.folder = Some(folders.set_aside(places.len())?);
@@ -84,7 +85,7 @@ where
 fn next_of(ladder: &mut Ladder, mut at: usize, tried: &[Tried]) -> usize {
     let (limits, is_choosy) = (ladder.limits, ladder.limits.target.is_none());
     while let Some(rung) = ladder.rungs.get_mut(at) {
-        rung.passed_over = is_choosy && lacks_what_gained(rung.told, tried, &limits);
+        rung.passed_over = is_choosy && !rung.passes_on && lacks_what_gained(rung.told, tried, &limits);
         if !rung.passed_over {
             break;
         }

@@ -12,7 +12,6 @@ use crate::config::{Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::forecast::costs::Costs;
 use crate::forecast::load::load;
-use crate::inputs::InputKind;
 use crate::plan::Members;
 use crate::record::tries::AutoSummary;
 
@@ -87,6 +86,9 @@ pub struct Rung {
     /// What its model is told besides own features, a bit an input.
     #[serde(skip)]
     pub(super) told: u64,
+    /// Whether its schedule passes labels on.
+    #[serde(skip)]
+    pub(super) passes_on: bool,
     /// The whole run.
     #[serde(skip)]
     pub config: Config,
@@ -205,15 +207,11 @@ fn refuse_undecidable(members: &Members, config: &Config, graph: &CutGraph) -> R
     }
 }
 
-/// What a model is told besides own features, a bit an input; what propagates labels has those that tell labels of
-/// others one by one, so that ways which are told these do not lack what it has.
-fn told(members: &Members, config: &Config) -> Result<u64> {
-    let propagates = members.schedule(config)?.propagates.is_some();
-    let is_told = |kind: &InputKind| config.model.inputs.iter().any(|name| name == kind.name);
+/// What a model is told besides own features, a bit an input.
+fn told(members: &Members, config: &Config) -> u64 {
     let bits = members.inputs.iter().zip(0..u64::BITS);
-    let passes_on = |kind: &InputKind| kind.tells_labels && kind.content.is_some() && !kind.tells_sums;
-    let bits = bits.filter(|(kind, _)| is_told(kind) || (propagates && passes_on(kind)));
-    Ok(bits.fold(0, |told, (_, bit)| told | 1 << bit))
+    let bits = bits.filter(|(kind, _)| config.model.inputs.iter().any(|name| name == kind.name));
+    bits.fold(0, |told, (_, bit)| told | 1 << bit)
 }
 
 impl LeftOut {
@@ -266,31 +264,10 @@ impl Rung {
             validation: None,
             folder: None,
             passed_over: false,
-            told: told(members, &config)?,
+            told: told(members, &config),
+            passes_on: members.schedule(&config)?.propagates.is_some(),
             config,
         };
         Ok((rung, metric))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What lacks an input that has gained is passed over, so what passes labels on has none that nothing else has.
-    #[test]
-    fn what_passes_labels_on_has_what_ways_have_that_are_told_labels() {
-        let members = Members::default();
-        let of = |keys: &[&str]| {
-            let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-            let config = Config::parse("policy = { allow = [\"labels\"] }", &keys).expect("a sound configuration");
-            told(&members, &config).expect("a schedule that there is")
-        };
-        let labels = of(&[r#"model.inputs=["features","labels","codewords"]"#]);
-        assert_eq!(labels.count_ones(), 2);
-        for schedule in ["correct_and_smooth", "label_propagation"] {
-            assert_eq!(of(&[&format!("schedule.kind={schedule}")]), labels, "{schedule}");
-        }
-        assert_eq!(of(&[r#"model.inputs=["features","own_labels"]"#]) & labels, 0);
     }
 }

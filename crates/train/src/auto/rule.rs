@@ -28,6 +28,13 @@ pub(super) struct Tried {
     pub figure: Option<f64>,
     /// What its model is told besides own features, a bit an input.
     pub told: u64,
+    /// Whether its schedule passes labels on, rather than learns from rows of others.
+    pub passes_on: bool,
+}
+
+/// Those that learn: what labels alone come to on a graph says nothing about what more rows, means or inputs would gain.
+fn learners(tried: &[Tried]) -> Vec<Tried> {
+    tried.iter().copied().filter(|tried| !tried.passes_on).collect()
 }
 
 impl Limits {
@@ -57,10 +64,13 @@ fn best(tried: &[Tried]) -> Option<f64> {
 
 /// Why nothing is tried after these, where the next would send so much; `None` where it is tried.
 pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Option<Stop> {
-    let small_gains = || (0..SMALL_GAINS).all(|last| limits.gained_little(&tried[..tried.len().saturating_sub(last)]));
+    let learners = learners(tried);
+    let small_gains = || {
+        (0..SMALL_GAINS).all(|last| limits.gained_little(&learners[..learners.len().saturating_sub(last)]))
+    };
     let sent: u64 = tried.iter().map(|tried| tried.sent).sum();
     // What would send more than all so far has to be worth a try.
-    let is_dear = |next: u64| next > sent && limits.gained_little(tried);
+    let is_dear = |next: u64| next > sent && limits.gained_little(&learners);
     match next {
         _ if tried.last().is_some_and(|last| limits.is_reached(last)) => Some(Stop::Target),
         None => Some(Stop::Ladder),
@@ -70,10 +80,11 @@ pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Optio
     }
 }
 
-/// Whether a way that is told so much is passed over: it lacks something by which the best so far is better than all
-/// that lack it, by half a standard error. So what has shown its worth is kept, and more of it is tried rather than
-/// less.
+/// Whether a way that is told so much is passed over: it lacks something by which the best that learns is better than
+/// all of these that lack it, by half a standard error. So what has shown its worth is kept, and more of it is tried
+/// rather than less.
 pub(super) fn lacks_what_gained(told: u64, tried: &[Tried], limits: &Limits) -> bool {
+    let tried = learners(tried);
     let best = tried.iter().filter_map(|tried| Some((tried.figure?, tried.told)));
     let Some((best, has)) = best.max_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
     let gained = |bit: u64| {
@@ -107,7 +118,7 @@ mod tests {
         figures
             .iter()
             .zip(sent)
-            .map(|(&figure, sent)| Tried { sent, figure: (figure >= 0.0).then_some(figure), told: 0 })
+            .map(|(&figure, sent)| Tried { sent, figure: (figure >= 0.0).then_some(figure), told: 0, passes_on: false })
             .collect()
     }
 
@@ -162,7 +173,7 @@ mod tests {
             assert_eq!(chosen(&tried(figures), &of(target)), expected, "{figures:?}, {target:?}");
         }
         // Bounds may be far off: what was sent counts, not the order.
-        let [dear, cheap] = [30, 20].map(|sent| Tried { sent, figure: Some(0.5), told: 0 });
+        let [dear, cheap] = [30, 20].map(|sent| Tried { sent, figure: Some(0.5), told: 0, passes_on: false });
         assert_eq!(chosen(&[dear, cheap], &of(None)), Some(1));
     }
 
@@ -170,7 +181,7 @@ mod tests {
     fn what_lacks_an_input_that_gained_is_passed_over() {
         let limits = Limits { nodes: NODES, ..Limits::default() };
         let tried = |ways: &[(u64, f64)]| -> Vec<Tried> {
-            ways.iter().map(|&(told, figure)| Tried { sent: 1, figure: Some(figure), told }).collect()
+            ways.iter().map(|&(told, figure)| Tried { sent: 1, figure: Some(figure), told, passes_on: false }).collect()
         };
         // 0.5 has half a standard error of 0.05.
         for (ways, told, expected) in [
@@ -188,6 +199,20 @@ mod tests {
         ] {
             assert_eq!(lacks_what_gained(told, &tried(ways), &limits), expected, "{ways:?}, {told:b}");
         }
+    }
+
+    #[test]
+    fn what_passes_labels_on_is_no_measure_of_what_more_would_gain() {
+        let limits = Limits { nodes: NODES, ..Limits::default() };
+        let of = |sent, figure, told, passes_on| Tried { sent, figure: Some(figure), told, passes_on };
+        let smoothed = of(40, 0.8, 0, true);
+        let mut tried = vec![of(30, 0.4, 0, false), smoothed, of(50, 0.5, 1, false), of(60, 0.6, 1, false)];
+        assert_eq!(stop(&tried, Some(70), &limits), None, "both gained over those that learn");
+        assert!(lacks_what_gained(0, &tried, &limits), "the input gained among those that learn");
+        assert_eq!(chosen(&tried, &limits), Some(1), "it may be kept all the same");
+        tried.extend([of(70, 0.6, 1, false), of(80, 0.6, 1, false)]);
+        assert_eq!(stop(&tried, Some(90), &limits), Some(Stop::Gain));
+        assert_eq!(stop(&[of(30, 0.4, 0, false), smoothed, smoothed], Some(50), &limits), None);
     }
 
     #[test]
