@@ -88,6 +88,16 @@ impl DenyList {
         contents.chain(GROUPS.map(|group| group.0)).collect()
     }
 
+    /// Names of several contents at once, with these.
+    pub fn groups() -> impl Iterator<Item = (&'static str, &'static [Content])> {
+        GROUPS.into_iter()
+    }
+
+    /// What is never kept back: without it workers cannot say what they run, or why they stop.
+    pub fn always() -> [Content; 2] {
+        ALWAYS
+    }
+
     /// Whether frames of this content and purpose are kept back.
     pub fn denies(&self, content: Content, purpose: FramePurpose) -> bool {
         self.closed[content as usize][purpose as usize]

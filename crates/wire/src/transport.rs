@@ -9,6 +9,7 @@ mod buffers;
 pub mod by_hand;
 pub mod channels;
 mod end;
+pub mod guarded;
 pub mod hosted;
 pub mod link;
 pub mod metered;
@@ -16,6 +17,8 @@ pub mod metered;
 pub mod mpi;
 mod patience;
 pub mod shaped;
+#[cfg(feature = "sites")]
+pub mod sites;
 pub mod sockets;
 pub mod star;
 mod stash;

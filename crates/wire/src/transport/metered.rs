@@ -155,7 +155,8 @@ impl Transport for Metered {
         if self.door.as_mut().is_some_and(|door| !is_here && !door.passes(to, tag, payload_bytes)) {
             return Err(self.keep_back(to, tag));
         }
-        self.pass(to, frame).map_err(|error| self.explained(error))
+        // What stands below may keep a frame back, too.
+        self.pass(to, frame).inspect_err(|error| self.tell(error)).map_err(|error| self.explained(error))
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
