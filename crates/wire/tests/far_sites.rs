@@ -1,11 +1,13 @@
 //! The laws of transports over iroh, directly on this machine, and what happens to who is not expected.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use laconic_wire::transport::Patience;
-use laconic_wire::transport::sites::{Meeting, Paths, Site, SitesTransport};
+use laconic_wire::transport::sites::{IDLE, Meeting, Paths, Site, SitesTransport};
 use laconic_wire::{Content, Frame, FramePurpose, Rank, Result, Tag, Transport, WireError, laws};
 
 const TAG: Tag = Tag { layer: 1, round: 17, ..Tag::new(Content::HiddenRows, FramePurpose::Training) };
@@ -38,6 +40,7 @@ fn meetings(size: usize) -> Vec<Meeting> {
         bind: Some(addresses[rank]),
         agreement: [9; 32],
         word: format!("word of {rank}").into_bytes(),
+        idle: IDLE,
         reconnect: Duration::from_secs(60),
     };
     (0..size).map(meeting).collect()
@@ -118,4 +121,64 @@ fn who_leaves_without_a_word_is_gone_for_the_others_at_once() {
     assert!(began.elapsed() < DEADLINE / 3);
     drop(first);
     leaving.join().expect("no panic");
+}
+
+/// Carries datagrams between one address and whoever speaks to the other, unless it is cut.
+fn wire(to: SocketAddr, is_cut: Arc<AtomicBool>) -> SocketAddr {
+    let [near, far] = [(); 2].map(|()| Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a free port")));
+    let address = near.local_addr().expect("its address");
+    let caller = Arc::new(std::sync::Mutex::new(None));
+    let carry = |from: Arc<UdpSocket>, out: Arc<UdpSocket>, goes_far: bool| {
+        let (caller, is_cut) = (caller.clone(), is_cut.clone());
+        thread::spawn(move || {
+            let mut datagram = vec![0; 1 << 16];
+            while let Ok((bytes, who)) = from.recv_from(&mut datagram) {
+                let mut caller = caller.lock().expect("no panic");
+                let to = if goes_far { Some(to) } else { *caller };
+                if goes_far {
+                    *caller = Some(who);
+                }
+                // What cannot be sent is lost, as on any network.
+                let _ = to.filter(|_| !is_cut.load(Ordering::Relaxed)).map(|to| out.send_to(&datagram[..bytes], to));
+            }
+        });
+    };
+    carry(near.clone(), far.clone(), true);
+    carry(far, near, false);
+    address
+}
+
+#[test]
+fn what_was_on_its_way_when_a_link_was_cut_comes_once_and_in_order_when_it_is_whole_again() {
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let mut two = meetings(2);
+    two.iter_mut().for_each(|meeting| meeting.idle = Duration::from_secs(2));
+    // The second dials the first.
+    two[1].sites[0].addresses = vec![wire(two[0].sites[0].addresses[0], is_cut.clone())];
+    let ends: Vec<SitesTransport> = join(two, DEADLINE).into_iter().map(|end| end.expect("it comes")).collect();
+    let live = |mut end: SitesTransport| {
+        let peer = Rank(1 - end.rank().0);
+        let frame = |round: u32| {
+            let mut frame = Frame::new(Tag { round, ..TAG }, Vec::new());
+            frame.payload_mut().extend(vec![round as u8; 30_000]);
+            frame
+        };
+        for round in 1..=60 {
+            end.send(peer, frame(round)).expect("the peer is there, out of reach or not");
+            thread::sleep(Duration::from_millis(if round % 10 == 0 { 1000 } else { 0 }));
+        }
+        for round in 1..=60 {
+            assert_eq!(end.recv(peer, Tag { round, ..TAG }).expect("it comes").payload(), frame(round).payload());
+        }
+        end.finish().expect("all is confirmed");
+        end.links()[peer.index()].clone()
+    };
+    let live: Vec<_> = ends.into_iter().map(|end| thread::spawn(move || live(end))).collect();
+    thread::sleep(Duration::from_millis(1500));
+    is_cut.store(true, Ordering::Relaxed);
+    thread::sleep(Duration::from_secs(4));
+    is_cut.store(false, Ordering::Relaxed);
+    for link in live.into_iter().map(|site| site.join().expect("no panic")) {
+        assert!(link.connections >= 2 && link.resent > 0, "{link:?}: the connection was lost, and made anew");
+    }
 }

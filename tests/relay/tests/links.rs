@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use iroh_base::SecretKey;
 use laconic_relay_tests::Relay;
 use laconic_wire::transport::Patience;
-use laconic_wire::transport::sites::{Meeting, Paths, Site, SitesTransport};
+use laconic_wire::transport::sites::{IDLE, Meeting, Paths, Site, SitesTransport};
 use laconic_wire::{Content, Frame, FramePurpose, Rank, Tag, Transport, laws};
 
 const DEADLINE: Duration = Duration::from_secs(150);
@@ -27,6 +27,7 @@ fn meet(size: usize, relay: &Relay) -> Vec<SitesTransport> {
             bind: None,
             agreement: [9; 32],
             word: Vec::new(),
+            idle: IDLE,
             reconnect: Duration::from_secs(120),
         };
         thread::spawn(move || SitesTransport::join(meeting, &Patience::new(DEADLINE), DEADLINE).expect("all come"))

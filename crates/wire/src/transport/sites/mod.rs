@@ -43,9 +43,15 @@ pub struct Meeting {
     pub agreement: [u8; 32],
     /// What this site says for itself to each other, at most [`WORD_BYTES_MAX`] bytes.
     pub word: Vec<u8>,
+    /// How long nothing may come over a connection before it counts as lost ([`IDLE`]).
+    pub idle: Duration,
     /// How long a peer may be out of reach before it counts as gone.
     pub reconnect: Duration,
 }
+
+/// How long nothing may come over a connection, usually: a few times as long as sites are silent where they have nothing
+/// to say.
+pub const IDLE: Duration = Duration::from_secs(30);
 
 /// A site, as the others know it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iroh::endpoint::{
-    Connection, ConnectionError, Endpoint, PortmapperConfig, RecvStream, RelayMode, SendStream, VarInt, presets,
+    Connection, ConnectionError, Endpoint, IdleTimeout, PortmapperConfig, QuicTransportConfig, RecvStream, RelayMode,
+    SendStream, VarInt, presets,
 };
 use iroh::{EndpointAddr, EndpointId, PublicKey, RelayUrl, SecretKey, TransportAddr};
 use tokio::sync::Notify;
@@ -29,6 +30,13 @@ const INTRODUCTION: Duration = Duration::from_secs(10);
 
 /// How long it waits before it dials again: at first, and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
+
+/// What iroh has for most of its timers: the longest silence of a path, and how often it is broken.
+const PATH_IDLE_MOST: Duration = Duration::from_secs(15);
+const BEAT_MOST: Duration = Duration::from_secs(5);
+
+/// Bytes of a stream that may be on their way.
+const WINDOW: u32 = 16 << 20;
 
 /// Of a peer no further frame is read while so many bytes of its frames wait for the worker.
 const WAITING_MOST: usize = 1 << 30;
@@ -198,6 +206,7 @@ async fn bind(meeting: &Meeting, relays: &[RelayUrl]) -> Result<Endpoint, String
         .alpns(vec![ALPN.to_vec()])
         .portmapper_config(PortmapperConfig::Disabled)
         .max_tls_tickets(0)
+        .transport_config(quic(meeting)?)
         .proxy_from_env();
     if meeting.paths != Paths::Direct {
         builder = builder.relay_mode(RelayMode::custom(relays.iter().cloned()));
@@ -208,6 +217,24 @@ async fn bind(meeting: &Meeting, relays: &[RelayUrl]) -> Result<Endpoint, String
         builder = builder.clear_ip_transports().bind_addr(bind).map_err(|error| format!("{bind}: {error}"))?;
     }
     builder.bind().await.map_err(|error| format!("listening: {error}"))
+}
+
+/// What connections are like: windows for 100 Mbit/s and a second on the way, and no search for addresses that nobody
+/// has named, unless any way will do.
+fn quic(meeting: &Meeting) -> Result<QuicTransportConfig, String> {
+    let idle = IdleTimeout::try_from(meeting.idle).map_err(|error| format!("{:?}: {error}", meeting.idle))?;
+    let beat = (meeting.idle / 4).min(BEAT_MOST);
+    let config = QuicTransportConfig::builder()
+        .max_idle_timeout(Some(idle))
+        .keep_alive_interval(beat)
+        .default_path_keep_alive_interval(beat)
+        .default_path_max_idle_timeout(meeting.idle.min(PATH_IDLE_MOST))
+        .stream_receive_window(VarInt::from_u32(WINDOW))
+        .send_window(2 * u64::from(WINDOW));
+    Ok(match meeting.paths {
+        Paths::Any => config.build(),
+        Paths::Relay | Paths::Direct => config.max_remote_nat_traversal_addresses(0).build(),
+    })
 }
 
 /// A number of this process alone.
