@@ -57,6 +57,7 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
         observer.with(|observer| observer.noted(&rung.said(place)));
         let options = Options {
             out: out.clone(),
+            own_folder: false,
             resume: false,
             changes: changes.clone(),
             interrupt: interrupt.clone(),

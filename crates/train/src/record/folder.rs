@@ -66,14 +66,7 @@ pub(crate) fn write_results(
     trained: &Trained,
     continues: bool,
 ) -> Result<()> {
-    let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
-    // Nobody could read such a model: running statistics overflow where no loss has to.
-    let odd = trained_weights.iter().find_map(|(name, (_, values))| {
-        values.iter().find(|value| !value.is_finite()).map(|odd| format!("{name} of the model is {odd}"))
-    });
-    if let Some(what) = odd {
-        return Err(TrainError::Diverged { round: trained.best_round, what });
-    }
+    let model = model(stages, trained)?;
     let (mut listed, mut again) = (0, PerKind::<u64>::default());
     let goes_on = summary.bytes.starts.last().copied().filter(|_| continues);
     ledger::put_together(out, continues, &mut |row| {
@@ -97,15 +90,41 @@ pub(crate) fn write_results(
         bytes.without(&again);
     }
     TIMELINE.join(out, summary.workers as usize)?;
-    let (trained_stages, all) = (trained.chosen.len(), stages.len());
-    let card = Card {
-        digest: summary.parameters.digest.clone(),
-        round: trained.best_round.to_string(),
-        stages: (trained_stages < all).then_some([trained_stages, all]),
-        ..card
-    };
-    weights::write(&out.join(weights::FILE), &trained_weights, &card)?;
+    let card = Card { digest: summary.parameters.digest.clone(), ..card };
+    weights::write(&out.join(weights::FILE), &model, &of_model(card, stages, trained))?;
     summary.write(out)
+}
+
+/// Writes weights and the own ledger into a folder of one worker alone, of so many.
+pub(crate) fn write_own(
+    (out, card): (&Path, Card),
+    stages: &[Stage],
+    trained: &Trained,
+    (workers, continues): (usize, bool),
+) -> Result<()> {
+    let model = model(stages, trained)?;
+    let card = Card { digest: weights::digest_text(&weights::digest(&trained.chosen, &trained.last)), ..card };
+    ledger::put_together(out, continues, &mut |_| {})?;
+    TIMELINE.join(out, workers)?;
+    weights::write(&out.join(weights::FILE), &model, &of_model(card, stages, trained))
+}
+
+/// The model that was trained, unless nobody could read it: running statistics overflow where no loss has to.
+fn model(stages: &[Stage], trained: &Trained) -> Result<weights::Weights> {
+    let weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
+    let odd = weights.iter().find_map(|(name, (_, values))| {
+        values.iter().find(|value| !value.is_finite()).map(|odd| format!("{name} of the model is {odd}"))
+    });
+    match odd {
+        Some(what) => Err(TrainError::Diverged { round: trained.best_round, what }),
+        None => Ok(weights),
+    }
+}
+
+/// What is written about a model, with how far it was trained.
+fn of_model(card: Card, stages: &[Stage], trained: &Trained) -> Card {
+    let (done, all) = (trained.chosen.len(), stages.len());
+    Card { round: trained.best_round.to_string(), stages: (done < all).then_some([done, all]), ..card }
 }
 
 /// Takes up the folder of a run that goes on: its configuration is from now on the one that it goes on with, and so is

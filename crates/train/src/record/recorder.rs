@@ -28,6 +28,8 @@ pub struct Destination {
     pub rank: Rank,
     /// The run's folder; nothing is written without.
     pub folder: Option<PathBuf>,
+    /// Whether the folder is this worker's alone.
+    pub own_folder: bool,
     /// The starts of the run, this one the last.
     pub starts: Vec<Started>,
     /// Whether accounts of the ledgers stay in memory although they are written down.
@@ -39,9 +41,14 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// The folder, on worker 0, which alone writes log, checkpoints and results.
+    /// The folder, on worker 0, which alone writes log, checkpoints and results; on each worker that has its own.
     pub fn out(&self) -> Option<&Path> {
-        self.folder.as_deref().filter(|_| self.rank == Rank(0))
+        self.folder.as_deref().filter(|_| self.is_keeper())
+    }
+
+    /// Whether this worker begins its folder.
+    fn is_keeper(&self) -> bool {
+        self.own_folder || self.rank == Rank(0)
     }
 
     /// Checks that the folder is still there.
@@ -216,7 +223,7 @@ impl Recorder for FolderRecorder {
     fn crossed(&mut self, transport: &mut Metered) -> Result<()> {
         // Worker 0 begins the folder before it sends anything more; who has not heard of it yet might write into what
         // is about to be moved aside.
-        if self.destination.rank == Rank(0) || heard(transport) > self.destination.heard {
+        if self.destination.is_keeper() || heard(transport) > self.destination.heard {
             self.open_rows()?;
         }
         let Some(rows) = &mut self.rows else { return Ok(()) };

@@ -17,6 +17,7 @@ use super::traffic::{Earlier, LinkBytes, StartBytes};
 use super::trainers::AveragingSummary;
 use super::tries::AutoSummary;
 use super::verdict;
+use super::weights;
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
 use crate::fit::choice::fallback;
@@ -357,7 +358,6 @@ impl Summary {
         let verdicts = verdict::of_run(plan, facts.card.multi_label, &scores, told.classes.as_ref());
         notes.extend(verdicts.iter().cloned());
         scores.notes.extend(verdicts);
-        let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -383,7 +383,7 @@ impl Summary {
             label_epsilon: given.policy.label_epsilon,
             parameters: ParametersSummary {
                 count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
-                digest: format!("blake3:{digest}"),
+                digest: weights::digest_text(&reports[0].digest),
             },
             averaging: None,
             auto: None,

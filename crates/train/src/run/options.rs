@@ -15,6 +15,9 @@ use crate::record::summary::Summary;
 pub struct Options {
     /// The folder to write into; nothing is written without.
     pub out: Option<PathBuf>,
+    /// Whether each worker has a folder of its own, as at a site: it then holds all that a run leaves, but for the
+    /// summary of all, which worker 0 has.
+    pub own_folder: bool,
     /// Whether to go on from the folder's checkpoint.
     pub resume: bool,
     /// When resuming, the keys that may be other than they were, such as `train.epochs`: those that decide the rounds
@@ -39,6 +42,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             out: None,
+            own_folder: false,
             resume: false,
             changes: Vec::new(),
             interrupt: Arc::default(),

@@ -65,13 +65,15 @@ fn run_among(
     if rank == Rank(0) {
         source.add_note(plan.two_sided(source.left().chain([&part])));
     }
-    let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
+    let Options { out, own_folder, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } =
+        options;
     transport.add_interrupt(abort);
     source.notes().iter().for_each(|note| observer.noted(note));
     let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
     let memory = admit(&plan, std::slice::from_ref(&part), alike, keeps_accounts, force, observer.as_mut())?;
     let notes = source.notes().to_vec();
-    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop, notes };
+    let process =
+        Process { out, own_folder, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop, notes };
     let mut session = Session::open(plan, transport, part, process, observer)?;
     let trained = session.train()?;
     session.close(trained)

@@ -29,7 +29,7 @@ use crate::record::card::Card;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::claim::Claim;
 use crate::record::earlier::read_earlier;
-use crate::record::folder::{TIMELINE, continue_folder, write_results};
+use crate::record::folder::{TIMELINE, continue_folder, write_own, write_results};
 use crate::record::observer::Observer;
 use crate::record::recorder::{Destination, FolderRecorder, heard};
 use crate::record::report::{Memory, Seconds, WorkerReport};
@@ -46,6 +46,8 @@ use crate::worker::{StopSignal, Worker, WorkerOptions};
 pub(super) struct Process {
     /// The run's folder.
     pub out: Option<PathBuf>,
+    /// Whether each worker has a folder of its own.
+    pub own_folder: bool,
     /// Whether to go on from the folder's checkpoint.
     pub resume: bool,
     /// The keys that may be other than the checkpoint's.
@@ -107,7 +109,7 @@ impl Session {
     ) -> Result<Session> {
         let start = Instant::now();
         let given = plan.config.clone();
-        let folder = process.out.as_deref().filter(|_| transport.rank() == Rank(0));
+        let folder = process.out.as_deref().filter(|_| process.own_folder || transport.rank() == Rank(0));
         let mut claim = folder.map(|folder| Claim::new(folder, &plan, process.resume)).transpose()?;
         let deadline = transport.patience().deadline();
         transport.end_mut().set_deadline(given.start_deadline());
@@ -126,6 +128,7 @@ impl Session {
         let destination = Destination {
             rank: worker.rank(),
             folder: process.out.clone(),
+            own_folder: process.own_folder,
             claim,
             starts,
             keeps_accounts: process.keeps_accounts,
@@ -175,6 +178,11 @@ impl Session {
         let reports = report.collect(&mut self.worker.transport, trained.rounds)?;
         self.worker.transport.finish()?;
         let summary = reports.map(|reports| self.summarise(&trained, reports)).transpose()?;
+        if let (None, true, Some(out)) = (&summary, self.process.own_folder, &self.process.out) {
+            let (card, stages) = (self.named_card(), &self.worker.plan.stages);
+            let written = write_own((out, card), stages, &trained, (self.worker.size(), self.process.resume));
+            written.map_err(|error| self.recorder.located(error))?;
+        }
         Ok(Outcome {
             rank: rank.0,
             plan: self.worker.plan.clone(),
@@ -239,11 +247,16 @@ impl Session {
         let mut summary = Summary::of(&facts, reports)?;
         summary.account = Some(self.account()?);
         if let Some(out) = &self.process.out {
-            let card = Card { run: self.recorder.run().to_owned(), ..self.card.clone() };
-            let written = write_results((out, card), &mut summary, &plan.stages, trained, self.process.resume);
+            let written =
+                write_results((out, self.named_card()), &mut summary, &plan.stages, trained, self.process.resume);
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
+    }
+
+    /// What is written about the data, and of which run.
+    fn named_card(&self) -> Card {
+        Card { run: self.recorder.run().to_owned(), ..self.card.clone() }
     }
 
     /// Who sees what, and how often somebody waits, as far as this worker can know.

@@ -54,8 +54,18 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
     let (stops, notes) = (stop.clone(), source.notes().to_vec());
     let is_shared = true;
-    let process =
-        Process { out, resume, changes, keeps_accounts, memory, threads: each, is_shared, stop: stops, notes };
+    let process = Process {
+        out,
+        own_folder: false,
+        resume,
+        changes,
+        keeps_accounts,
+        memory,
+        threads: each,
+        is_shared,
+        stop: stops,
+        notes,
+    };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
         let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
         let trained = session.train()?;

@@ -238,7 +238,8 @@ fn prepare(
         admit(&plan, (data.evaluated.memory(&plan, parts.len()), &here.collect::<Vec<_>>()), force, observer.as_mut())?;
     let (threads, notes) = (threads_of(&config, parts.len()), source.notes().to_vec());
     let stop = StopSignal::of(interrupt);
-    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
+    let process =
+        Process { out, own_folder: false, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
     let forecast = forecast_of(&plan, &of_epoch, hosted, &data, opening.snapshot())?;
     let (plan, give_up, over) = (Arc::new(plan), StopSignal::of(abort), StopSignal::default());
@@ -388,8 +389,15 @@ impl Opening {
         // The aggregator is one of them.
         let now = Started { workers: setup.parts.len() as u32 + 1, after_round };
         let (starts, folder) = (Started::then(before, start, now), process.out.clone());
-        let destination =
-            Destination { rank: Rank(0), folder, claim, starts, keeps_accounts: process.keeps_accounts, heard: 0 };
+        let destination = Destination {
+            rank: Rank(0),
+            folder,
+            own_folder: false,
+            claim,
+            starts,
+            keeps_accounts: process.keeps_accounts,
+            heard: 0,
+        };
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
             continue_folder((out, plan), checkpoint, &identity, &destination.starts)?;
         }

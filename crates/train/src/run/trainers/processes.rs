@@ -56,6 +56,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     let threads = config.train.threads;
     let process = Process {
         out: None,
+        own_folder: false,
         resume: false,
         changes: Vec::new(),
         keeps_accounts: false,

@@ -182,7 +182,11 @@ impl Met {
         alike: usize,
         threads: usize,
     ) -> Result<Met> {
-        let Options { out, resume, changes, interrupt, abort, observer, members, keep_accounts, force } = options;
+        let Options { out, own_folder, resume, changes, interrupt, abort, observer, members, keep_accounts, force } =
+            options;
+        if own_folder {
+            return Err(TrainError::config("independent trainers leave a run in the aggregator's folder alone"));
+        }
         let mut start = Metered::new(Box::new(channels.work())).behind(config.policy.door()?);
         start.end_mut().set_deadline(config.start_deadline());
         start.add_interrupt(abort.clone());
@@ -198,6 +202,7 @@ impl Met {
         let known = own.add_up(&mut start, memory)?;
         let process = Process {
             out: out.filter(|_| is_first),
+            own_folder: false,
             resume: resume && is_first,
             changes,
             keeps_accounts: keep_accounts,
