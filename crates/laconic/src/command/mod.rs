@@ -20,6 +20,8 @@ pub mod report;
 mod schema;
 mod shell;
 mod signals;
+#[cfg(feature = "sites")]
+pub mod sites;
 mod stopped;
 pub mod train;
 pub mod verify;
@@ -67,6 +69,23 @@ pub enum Command {
     Predict(predict::Predict),
     /// Write a trained model for other programs
     Export(export::Export),
+    /// Make a site's key and card
+    #[cfg(feature = "sites")]
+    #[command(subcommand)]
+    Site(sites::init::Site),
+    /// Write the contract that all sites of a run join
+    #[cfg(feature = "sites")]
+    Agree(sites::agree::Agree),
+    /// Take part in a run as one site of several
+    #[cfg(feature = "sites")]
+    Join(Box<sites::join::Join>),
+    /// Check the logs of sites against each other
+    #[cfg(feature = "sites")]
+    Audit(sites::audit::Audit),
+    /// Write and check what may leave this site
+    #[cfg(feature = "sites")]
+    #[command(subcommand)]
+    Policy(sites::policy::PolicyCommand),
     /// List every key of a configuration; or those with a word, and members and links by name
     Keys(keys::Keys),
     /// List the documents that --json prints; or print the JSON schema of one
@@ -94,6 +113,16 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),
+        #[cfg(feature = "sites")]
+        Command::Site(command) => sites::init::run(command, output),
+        #[cfg(feature = "sites")]
+        Command::Agree(arguments) => sites::agree::run(arguments, output),
+        #[cfg(feature = "sites")]
+        Command::Join(arguments) => sites::join::run(*arguments, output),
+        #[cfg(feature = "sites")]
+        Command::Audit(arguments) => sites::audit::run(arguments, output),
+        #[cfg(feature = "sites")]
+        Command::Policy(command) => sites::policy::run(command, output),
         Command::Keys(arguments) => keys::run(arguments, output),
         Command::Schema(arguments) => schema::run(arguments, output),
         Command::Completions(arguments) => shell::completions(&arguments, output),

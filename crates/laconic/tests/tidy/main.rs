@@ -34,8 +34,9 @@ const EVERYWHERE: [&str; 5] = ["benchmarks", "crates", "examples", "fuzz", "test
 /// Where a member's name must not decide anything.
 const ENGINE: [&str; 4] = ["crates/wire/src", "crates/nn/src", "crates/graph/src", "crates/train/src"];
 /// The sources of each crate.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "crates/array/src",
+    "crates/federation/src",
     "crates/key/src",
     "crates/graph/src",
     "crates/nn/src",
