@@ -3,6 +3,7 @@
 
 mod program;
 
+use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -202,7 +203,12 @@ fn who_joins_another_contract_or_approves_another_digest_is_turned_away() {
         2,
         &["north, south, west", "site init"],
     );
-    let late = start(&place, "south", &second, "--policy policy.toml");
+    let mut late = start(&place, "south", &second, "--policy policy.toml");
+    let mut heard = BufReader::new(late.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(heard.any(|line| line.contains("south waits for")), "it waits for the others");
+    let said = thread::spawn(move || heard.collect::<Vec<String>>().join("\n"));
+    let again = format!("join run.contract.json --data part-south --keys keys-south --approve {second}");
+    place.refused(&format!("{again} --policy policy.toml"), 2, &["another process of this machine is south now"]);
     let early = {
         let line = format!(
             "join first.json --data part-north --keys keys-north --out run-north --approve {first} --policy policy.toml"
@@ -210,7 +216,7 @@ fn who_joins_another_contract_or_approves_another_digest_is_turned_away() {
         place.run(&line)
     };
     let late = late.wait_with_output().expect("it ends");
-    let said = [early.err, text(&late.stdout) + &text(&late.stderr)];
+    let said = [early.err, text(&late.stdout) + &said.join().expect("no panic")];
     assert!(early.code == 4 && late.status.code() == Some(4), "{said:?}");
     assert!(said.iter().any(|said| said.contains("another contract")), "{said:?}");
 }

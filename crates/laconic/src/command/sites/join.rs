@@ -134,6 +134,9 @@ struct Joined {
 /// Joins a run.
 pub fn run(arguments: Join, output: &Output) -> Result<u8> {
     let here = Here::of(&arguments)?;
+    if let (Some(Ways::Relay), []) = (arguments.paths, &here.contract.terms().relays[..]) {
+        return Err(TrainError::config("--paths relay: the contract names no relay").into());
+    }
     if !arguments.explain {
         here.refuse_unapproved(arguments.approve.as_deref())?;
     }
@@ -297,6 +300,7 @@ impl Here {
 
     /// Meets the others and trains.
     fn work(&self, arguments: &Join, config: &Config, output: &Output) -> Result<u8> {
+        let _held = keys::held(&keys::folder(arguments.keys.as_deref())?, self.name())?;
         let signals = Signals::install(false)?;
         let out = config.out.dir.clone();
         let mut patience = Patience::new(config.start_deadline());

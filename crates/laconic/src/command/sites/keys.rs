@@ -1,5 +1,6 @@
 //! Where a site's keys and its policy are kept.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -54,4 +55,22 @@ pub fn own(folder: &Path, contract: &Contract, name: Option<&str>) -> Result<(us
         return Err(TrainError::config(what).into());
     }
     Ok((rank, key))
+}
+
+/// Takes the right to be the site of a key, which one process of this machine has at a time: others would take a second
+/// one for the first, started anew.
+///
+/// # Errors
+/// If another process has it.
+pub fn held(folder: &Path, name: &str) -> Result<File> {
+    let path = file(folder, name);
+    let key = File::open(&path).map_err(|source| TrainError::io(&path, source))?;
+    match key.try_lock() {
+        Ok(()) => Ok(key),
+        Err(TryLockError::WouldBlock) => {
+            let what = format!("{}: another process of this machine is {name} now", path.display());
+            Err(TrainError::config(what).into())
+        }
+        Err(TryLockError::Error(source)) => Err(TrainError::io(&path, source).into()),
+    }
 }
