@@ -3,7 +3,8 @@
 #![no_main]
 
 use laconic_federation::{
-    Agreement, AuditLog, Card, Contract, Crossing, Date, Direction, Entry, Policy, SiteKey, Terms, Vocabulary, Way, audit,
+    Agreement, AuditLog, Card, Contract, Crossing, Date, Direction, Entry, Policy, SiteKey, Terms, Vocabulary, Way,
+    audit,
 };
 use laconic_fuzz::apply;
 

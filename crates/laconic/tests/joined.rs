@@ -152,7 +152,8 @@ fn what_a_policy_does_not_allow_is_refused_before_anybody_is_met() {
     let place = place(&RUN.replace("start = \"mlp\"", "start = \"features\""));
     let digest = agree(&place, "");
     let line = format!(
-        "join run.contract.json --data part-north --keys keys-north --policy policy.toml --out run-north --approve {digest}"
+        "join run.contract.json --data part-north --keys keys-north --policy policy.toml --approve {digest} \
+         --out run-north"
     );
     place.refused(&line, 7, &["features", "no rule allows it"]);
     assert!(!place.path("run-north").exists());

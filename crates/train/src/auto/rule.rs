@@ -32,7 +32,7 @@ pub(super) struct Tried {
     pub passes_on: bool,
 }
 
-/// Those that learn: what labels alone come to on a graph says nothing about what more rows, means or inputs would gain.
+/// Those that learn: what labels alone come to on a graph says nothing about what more rows or means would gain.
 fn learners(tried: &[Tried]) -> Vec<Tried> {
     tried.iter().copied().filter(|tried| !tried.passes_on).collect()
 }

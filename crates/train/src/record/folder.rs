@@ -9,6 +9,7 @@ use super::aside::write_aside;
 use super::card::Card;
 use super::checkpoint::Checkpoint;
 use super::claim::CONFIG;
+use super::digests::digest_text;
 use super::ledger::{self, of_workers};
 use super::summary::Summary;
 use super::traffic::Started;
@@ -103,7 +104,7 @@ pub(crate) fn write_own(
     (workers, continues): (usize, bool),
 ) -> Result<()> {
     let model = model(stages, trained)?;
-    let card = Card { digest: weights::digest_text(&weights::digest(&trained.chosen, &trained.last)), ..card };
+    let card = Card { digest: digest_text(&weights::digest(&trained.chosen, &trained.last)), ..card };
     ledger::put_together(out, continues, &mut |_| {})?;
     TIMELINE.join(out, workers)?;
     weights::write(&out.join(weights::FILE), &model, &of_model(card, stages, trained))

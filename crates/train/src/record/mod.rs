@@ -6,6 +6,7 @@ pub mod card;
 pub mod checkpoint;
 pub mod claim;
 pub mod constant;
+mod digests;
 pub mod earlier;
 pub mod folder;
 pub mod ledger;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::aside::{read_within, write_aside};
 use super::card::Card;
+use super::digests::digest_text;
 use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
@@ -17,7 +18,6 @@ use super::traffic::{Earlier, LinkBytes, StartBytes};
 use super::trainers::AveragingSummary;
 use super::tries::AutoSummary;
 use super::verdict;
-use super::weights;
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
 use crate::fit::choice::fallback;
@@ -383,7 +383,7 @@ impl Summary {
             label_epsilon: given.policy.label_epsilon,
             parameters: ParametersSummary {
                 count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
-                digest: weights::digest_text(&reports[0].digest),
+                digest: digest_text(&reports[0].digest),
             },
             averaging: None,
             auto: None,

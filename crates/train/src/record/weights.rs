@@ -144,12 +144,6 @@ pub fn read(path: &Path) -> Result<Model> {
     Ok(Model { weights, card })
 }
 
-/// A digest as it is written down.
-pub fn digest_text(digest: &[u8; 32]) -> String {
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("blake3:{digits}")
-}
-
 /// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests
 /// mean equal bits.
 pub fn digest(chosen: &[Vec<f32>], last: &[f32]) -> [u8; 32] {

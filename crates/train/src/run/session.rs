@@ -42,7 +42,7 @@ use crate::worker::agree::agree;
 use crate::worker::{StopSignal, Worker, WorkerOptions};
 
 /// The process that a worker runs in.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Process {
     /// The run's folder.
     pub out: Option<PathBuf>,

@@ -53,19 +53,8 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let memory = admit(&plan, &parts, 1, keeps_accounts, force, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
     let (stops, notes) = (stop.clone(), source.notes().to_vec());
-    let is_shared = true;
-    let process = Process {
-        out,
-        own_folder: false,
-        resume,
-        changes,
-        keeps_accounts,
-        memory,
-        threads: each,
-        is_shared,
-        stop: stops,
-        notes,
-    };
+    let one = Process { is_shared: true, threads: each, stop: stops, notes, ..Process::default() };
+    let process = Process { out, resume, changes, keeps_accounts, memory, ..one };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
         let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
         let trained = session.train()?;

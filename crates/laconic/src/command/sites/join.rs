@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use laconic_federation::{
-    Agreement, AuditLog, Contract, Crossing, Decision, Digest, Direction, Entry, Gate, Policy, SiteKey, Time, Way,
+    Agreement, AuditLog, Contract, Crossing, Decision, Direction, Entry, Gate, Policy, SiteKey, Time, Way,
 };
 use laconic_graph::part::{open_meta, parts_here};
+use laconic_train::run::Data;
 use laconic_train::run::source::Source;
-use laconic_train::run::{Data, Outcome};
 use laconic_train::{Config, Members, Options, TrainError, run_worker};
 use laconic_wire::transport::Patience;
 use laconic_wire::transport::guarded::Guarded;
@@ -21,6 +21,7 @@ use laconic_wire::transport::sites::{IDLE, LinkStatus, Meeting, Paths, Site, Sit
 use laconic_wire::{Content, DenyList, FramePurpose, Rank};
 use serde::Serialize;
 
+use super::ended::{Joined, digest};
 use super::guard::{Record, SiteGuard};
 use super::vocabulary::Names;
 use super::{PROGRAM, WIRE, keys, unusable};
@@ -99,7 +100,7 @@ enum Ways {
 const THREATS: &str = "\
 who takes part is known by a key, and sees what is listed above: nobody guards against what a member makes of it
 a relay sees sizes and times alone; what is said is encrypted from site to site
-not covered: poisoned data or models, sites that work together, a site's own administrator, what the model itself tells";
+not covered: poisoned data or models, sites that work together, a site's own administrator, what the model says of data";
 
 /// What is to leave towards one site.
 #[derive(Serialize)]
@@ -109,26 +110,6 @@ struct Leaving {
     purpose: String,
     words: String,
     bytes: u64,
-}
-
-/// How this site's part of a run has ended.
-#[derive(Serialize)]
-struct Joined {
-    run: String,
-    site: String,
-    contract: String,
-    rounds: u32,
-    best_round: u32,
-    figures: laconic_train::worker::evaluate::Scores,
-    sent: u64,
-    received: u64,
-    predicted: u64,
-    udp_sent: u64,
-    udp_received: u64,
-    resent: u64,
-    connections: Vec<u32>,
-    parameters: String,
-    out: PathBuf,
 }
 
 /// Joins a run.
@@ -348,8 +329,8 @@ impl Here {
             }
             .map_err(unusable)?;
         }
-        let joined = self.joined(&ended?, &links(), out);
-        output.result(described(&joined), &joined)?;
+        let joined = Joined::of((&self.contract, self.name()), &ended?, &links(), out);
+        output.result(joined.said(), &joined)?;
         Ok(code)
     }
 
@@ -424,32 +405,6 @@ impl Here {
         }
         Ok(())
     }
-
-    fn joined(&self, outcome: &Outcome, links: &[LinkStatus], out: PathBuf) -> Joined {
-        let of = |what: fn(&LinkStatus) -> u64| links.iter().map(what).sum();
-        Joined {
-            run: self.contract.terms().run.clone(),
-            site: self.name().to_owned(),
-            contract: self.contract.digest().to_string(),
-            rounds: outcome.trained.rounds,
-            best_round: outcome.trained.best_round,
-            figures: outcome.trained.scores.clone(),
-            sent: outcome.sent.total().framed,
-            received: outcome.received.total().framed,
-            predicted: outcome.predicted.total().framed,
-            udp_sent: of(|link| link.udp[0]),
-            udp_received: of(|link| link.udp[1]),
-            resent: of(|link| link.resent),
-            connections: links.iter().map(|link| link.connections).collect(),
-            parameters: digest(outcome).to_string(),
-            out,
-        }
-    }
-}
-
-fn digest(outcome: &Outcome) -> Digest {
-    let laconic_train::fit::stages::Trained { chosen, last, .. } = &outcome.trained;
-    Digest::from_bytes(laconic_train::record::weights::digest(chosen, last))
 }
 
 /// What will leave, in words.
@@ -504,19 +459,4 @@ fn explained(error: TrainError, stopped: Option<String>, names: &[String]) -> an
         }
         _ => error.into(),
     }
-}
-
-fn described(joined: &Joined) -> String {
-    let mut text = format!("best round {} of {}\n", joined.best_round, joined.rounds);
-    for (split, figures) in ["train", "val", "test"].into_iter().zip(joined.figures.splits()) {
-        if !figures.is_empty() {
-            text += &format!("  {split:<6} {}\n", crate::bytes::listed(figures, None));
-        }
-    }
-    let [sent, predicted, received] = [joined.sent, joined.predicted, joined.received].map(human_bytes);
-    let [out, come] = [joined.udp_sent, joined.udp_received].map(human_bytes);
-    text += &format!("{} has sent {sent} (predicted {predicted}) and got {received}", joined.site);
-    text += &format!("\nover the network {out} and {come}, all headers below UDP apart");
-    text += &format!("\nparameters {}\nwritten to {}", joined.parameters, joined.out.display());
-    text
 }

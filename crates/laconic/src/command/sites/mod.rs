@@ -3,6 +3,7 @@
 
 pub mod agree;
 pub mod audit;
+mod ended;
 mod guard;
 pub mod init;
 pub mod join;

@@ -238,8 +238,8 @@ fn prepare(
         admit(&plan, (data.evaluated.memory(&plan, parts.len()), &here.collect::<Vec<_>>()), force, observer.as_mut())?;
     let (threads, notes) = (threads_of(&config, parts.len()), source.notes().to_vec());
     let stop = StopSignal::of(interrupt);
-    let process =
-        Process { out, own_folder: false, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
+    let one = Process { is_shared, threads, stop, notes, ..Process::default() };
+    let process = Process { out, resume, changes, keeps_accounts, memory, ..one };
     let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
     let forecast = forecast_of(&plan, &of_epoch, hosted, &data, opening.snapshot())?;
     let (plan, give_up, over) = (Arc::new(plan), StopSignal::of(abort), StopSignal::default());

@@ -54,18 +54,7 @@ pub(in crate::run) fn run(config: &Config, address: &Address, options: Options) 
     let Options { interrupt, abort, .. } = options;
     let give_up = StopSignal::of(abort.clone());
     let threads = config.train.threads;
-    let process = Process {
-        out: None,
-        own_folder: false,
-        resume: false,
-        changes: Vec::new(),
-        keeps_accounts: false,
-        memory: 0,
-        threads,
-        is_shared: false,
-        stop: StopSignal::of(interrupt),
-        notes: Vec::new(),
-    };
+    let process = Process { threads, stop: StopSignal::of(interrupt), ..Process::default() };
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
     let over = StopSignal::default();
     let setup = Setup {

@@ -6,6 +6,7 @@
 //! Nothing is asked of anybody who is not named: no public relay, no lookup service, no port mapping.
 
 mod hello;
+mod link;
 mod net;
 mod session;
 
@@ -15,7 +16,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use net::{Event, Link, Net};
+use link::{Event, Link};
+use net::Net;
 
 use super::sockets::LOOK;
 use super::threads::ThreadsTransport;
@@ -49,8 +51,8 @@ pub struct Meeting {
     pub reconnect: Duration,
 }
 
-/// How long nothing may come over a connection, usually: a few times as long as sites are silent where they have nothing
-/// to say.
+/// How long nothing may come over a connection, usually: a few times as long as sites are silent where they have
+/// nothing to say.
 pub const IDLE: Duration = Duration::from_secs(30);
 
 /// A site, as the others know it.

@@ -1,8 +1,8 @@
 //! Connections between sites: the only file with asynchronous code. One thread runs all of it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iroh::endpoint::{
@@ -10,15 +10,14 @@ use iroh::endpoint::{
     SendStream, VarInt, presets,
 };
 use iroh::{EndpointAddr, EndpointId, PublicKey, RelayUrl, SecretKey, TransportAddr};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::hello::{HEAD_BYTES, Hello};
-use super::session::{Mark, Next, Session};
-use super::{FLUSH, LinkStatus, Meeting, Paths};
-use crate::transport::Buffers;
+use super::link::{Event, Link};
+use super::session::{Mark, Next};
+use super::{FLUSH, Meeting, Paths};
 use crate::transport::sockets::PAYLOAD_BYTES_MAX;
 use crate::{Frame, HEADER_BYTES, Header, Rank};
 
@@ -48,100 +47,6 @@ const ROOM: usize = 1 << 20;
 const DONE: u32 = 0;
 const GONE: u32 = 1;
 const REFUSED: u32 = 2;
-
-/// What the worker's thread hears of links.
-pub enum Event {
-    /// A site has come, and said this for itself.
-    Met { peer: Rank, word: Vec<u8> },
-    /// Why it was not reached, so far.
-    Tried { peer: Rank, what: String },
-    /// It cannot take part.
-    Refused { peer: Rank, what: String },
-    /// Nothing can be done at all.
-    Failed(String),
-}
-
-/// What the worker's thread and the network's share of a link.
-pub struct Link {
-    session: Mutex<Session>,
-    status: Mutex<LinkStatus>,
-    buffers: Buffers,
-    /// There is something to be written.
-    wake: Notify,
-    /// Bytes of frames that wait for the worker, and that there may be room again.
-    waiting: AtomicUsize,
-    room: Notify,
-    has_ended: AtomicBool,
-    /// The worker gives up.
-    left: Notify,
-}
-
-impl Link {
-    /// A link over which nothing has passed.
-    pub fn new(buffers: Buffers) -> Link {
-        Link {
-            session: Mutex::default(),
-            status: Mutex::default(),
-            buffers,
-            wake: Notify::new(),
-            waiting: AtomicUsize::new(0),
-            room: Notify::new(),
-            has_ended: AtomicBool::new(false),
-            left: Notify::new(),
-        }
-    }
-
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is known of it.
-    pub fn status(&self) -> LinkStatus {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn note(&self, change: impl FnOnce(&mut LinkStatus)) {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Queues a frame; whether the peer is still there.
-    pub fn send(&self, frame: Vec<u8>) -> bool {
-        let is_there = !self.has_ended();
-        if is_there {
-            self.session().send(frame);
-            self.wake.notify_one();
-        }
-        is_there
-    }
-
-    /// Nothing more will be sent.
-    pub fn part(&self) {
-        self.session().part();
-        self.wake.notify_one();
-    }
-
-    /// The worker gives up: what is queued is still tried.
-    pub fn leave(&self) {
-        self.part();
-        self.left.notify_one();
-    }
-
-    /// The worker has taken a frame of so many bytes.
-    pub fn taken(&self, bytes: usize) {
-        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-        self.room.notify_one();
-    }
-
-    /// Whether nothing passes any more.
-    pub fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
-    }
-
-    /// Whether the peer has confirmed everything.
-    pub fn is_delivered(&self) -> bool {
-        self.session().is_delivered()
-    }
-}
 
 /// All links of a site.
 pub struct Net {

@@ -209,7 +209,7 @@ mod tests {
     proptest! {
         /// Whatever is cut and when: all frames come once, in order, and both ends know when all is over.
         #[test]
-        fn frames_come_once_and_in_order_over_any_number_of_connections(steps in prop::collection::vec(0u8..7, 0..300)) {
+        fn frames_come_once_and_in_order_over_any_connections(steps in prop::collection::vec(0u8..7, 0..300)) {
             let buffers = Buffers::default();
             let [mut one, mut two] = [Site::default(), Site::default()];
             let connect = |one: &mut Site, two: &mut Site| {
