@@ -75,6 +75,7 @@ pub mod roles;
 mod rules;
 pub mod sample;
 pub mod sides;
+pub mod site;
 pub mod skew;
 pub mod source;
 pub mod synth;

@@ -9,7 +9,7 @@ pub struct Owners {
     pub ids: Vec<u64>,
     /// The part that owns each.
     pub parts: Vec<u32>,
-    /// Its row there.
+    /// Its row there; empty where nobody has told rows, as where a site knows by an id whose it is.
     pub rows: Vec<u32>,
 }
 
@@ -21,10 +21,20 @@ impl Owners {
         Owners { ids, parts, rows }
     }
 
+    /// What the owner of the node at a place is told that it is needed by: its row there, or else its id.
+    pub fn told_as(&self, place: usize) -> u64 {
+        self.rows.get(place).map_or_else(|| self.ids[place], |&row| row.into())
+    }
+
+    /// Whether owners are told ids, since nobody knows rows.
+    pub fn are_told_ids(&self) -> bool {
+        self.rows.is_empty() && !self.ids.is_empty()
+    }
+
     /// The first rule that is broken in part `index` of `parts`.
     pub(crate) fn violation(&self, index: u32, parts: u32) -> Option<Violation> {
         let count = self.ids.len();
-        if [self.parts.len(), self.rows.len()] != [count; 2] {
+        if self.parts.len() != count || ![0, count].contains(&self.rows.len()) {
             let found = format!("{} and {}", self.parts.len(), self.rows.len());
             return Some(("owners", format!("expected an owner and a row of each of {count} nodes, found {found}")));
         }
@@ -33,10 +43,11 @@ impl Owners {
         }
         // One more than the row of each owner that was named last.
         let mut before = vec![0u64; parts as usize];
-        for (&owner, &row) in self.parts.iter().zip(&self.rows) {
+        for (place, &owner) in self.parts.iter().enumerate() {
             if owner >= parts || owner == index {
                 return Some(("owners", format!("expected another part of {parts} than {index}, found {owner}")));
             }
+            let Some(&row) = self.rows.get(place) else { continue };
             let before = &mut before[owner as usize];
             if u64::from(row) < *before {
                 let what = format!("expected ascending rows of part {owner}, found {row} after {}", *before - 1);

@@ -65,13 +65,16 @@ impl Part {
     /// in memory need not know the whole.
     pub(super) fn count_violation(&self) -> Option<Violation> {
         let global = &self.global;
-        let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
+        if !global.are_counted() {
+            return None;
+        }
+        let [train, val, test] = self.role_counts();
         let counts = [
             ("nodes", "nodes", self.rows() as u64, global.nodes),
             ("sources", "edges", self.edges.edges() as u64, global.edges),
-            ("roles", "training nodes", of_role(Split::TRAIN), global.train),
-            ("roles", "validation nodes", of_role(Split::VAL), global.val),
-            ("roles", "test nodes", of_role(Split::TEST), global.test),
+            ("roles", "training nodes", train, global.train),
+            ("roles", "validation nodes", val, global.val),
+            ("roles", "test nodes", test, global.test),
         ];
         let own = self.negatives.iter().flatten().map(|pairs| pairs.len() as u64);
         let given = own.zip(global.negatives.iter().flatten()).zip(NAMES);
@@ -79,6 +82,12 @@ impl Part {
         let counts = counts.into_iter().chain(given);
         let (array, what, found, all) = counts.into_iter().find(|(_, _, found, all)| found > all)?;
         Some((array, format!("expected at most {all} {what}, which all parts together hold, found {found}")))
+    }
+
+    /// How many own nodes train, validate and test.
+    pub(super) fn role_counts(&self) -> [u64; 3] {
+        let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
+        [Split::TRAIN, Split::VAL, Split::TEST].map(of_role)
     }
 
     /// One set of flags a node, and no node that learns and is judged.

@@ -93,6 +93,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
     GlobalCounts {
         dataset: dataset.name.clone(),
         data_digest: digest(dataset),
+        schema: String::new(),
         partition_digest: String::new(),
         nodes: dataset.graph.nodes() as u64,
         edges: dataset.graph.edges() as u64,

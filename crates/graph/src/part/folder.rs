@@ -337,7 +337,9 @@ pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     for (name, tensors) in [(GRAPH, graph), (NODES, nodes), (FEATURES, features)] {
         files.insert(name.to_owned(), tensors::write(&folder.join(name), tensors)?);
     }
-    let entry = PartEntry { nodes: part.rows() as u64, edges: part.edges.edges() as u64, files, counts: None };
+    let (nodes, edges) = (part.rows() as u64, part.edges.edges() as u64);
+    let roles = (!part.global.are_counted()).then(|| part.role_counts());
+    let entry = PartEntry { nodes, edges, files, roles, counts: None };
     if meta.files.insert(part.index, entry).is_some() {
         return Err(GraphError::invalid(format!("part {} was given twice", part.index)));
     }

@@ -65,6 +65,9 @@ pub struct PartEntry {
     pub edges: u64,
     /// The files in the folder `part-<k>` by name: `graph`, `nodes` and `features`, each `.safetensors`.
     pub files: BTreeMap<String, FileEntry>,
+    /// Nodes of each split, training, validation and test, where [`Meta::global`] does not count all parts'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<[u64; 3]>,
     /// What predictions need to know, where the folder was written by somebody who saw all parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<PartCounts>,
@@ -126,7 +129,7 @@ impl Meta {
             let found = format!("{:?} version {}", head.format, head.version);
             return bad("format", format!("expected {FORMAT:?} version {VERSION}, found {found}"));
         }
-        let meta: Meta = match serde_json::from_slice(&text) {
+        let mut meta: Meta = match serde_json::from_slice(&text) {
             Ok(meta) => meta,
             Err(error) => return bad("JSON", error.to_string()),
         };
@@ -148,11 +151,25 @@ impl Meta {
         ] {
             let held = parts.iter().try_fold(0u64, |sum, &count| sum.checked_add(count)).unwrap_or(u64::MAX);
             let complete = parts.len() as u64 == u64::from(meta.parts);
-            if held > all || complete && held != all {
+            if meta.global.are_counted() && (held > all || complete && held != all) {
                 return bad("global", format!("expected as many {what} as the parts hold, {held}, found {all}"));
             }
         }
+        meta.count();
         Ok(meta)
+    }
+
+    /// Counts what the parts hold, where nobody has and all are here: sites built them, and somebody put them together.
+    fn count(&mut self) {
+        let Meta { global, files, parts, .. } = self;
+        let roles: Vec<[u64; 3]> = files.values().filter_map(|part| part.roles).collect();
+        if global.are_counted() || roles.len() as u64 != u64::from(*parts) {
+            return;
+        }
+        let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+        global.nodes = sum(&mut files.values().map(|part| part.nodes));
+        global.edges = sum(&mut files.values().map(|part| part.edges));
+        [global.train, global.val, global.test] = [0, 1, 2].map(|role| sum(&mut roles.iter().map(|of| of[role])));
     }
 
     /// Writes itself, with its checksum, to the new file `path`.

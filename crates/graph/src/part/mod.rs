@@ -79,10 +79,13 @@ pub struct GlobalCounts {
     pub dataset: String,
     /// [`crate::digest::digest`] of the dataset the parts were cut from; empty where nobody ever held the whole.
     pub data_digest: String,
+    /// A digest of the schema that sites built their parts by ([`crate::site::Schema::digest`]); else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub schema: String,
     /// A digest of which node went to which part; empty where nobody ever held the whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub partition_digest: String,
-    /// The number of nodes.
+    /// The number of nodes; 0, as of edges and of nodes of each split, where nobody has counted those of all parts.
     pub nodes: u64,
     /// The number of directed edges.
     pub edges: u64,
@@ -127,6 +130,18 @@ pub struct GlobalCounts {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+impl GlobalCounts {
+    /// Whether somebody has counted nodes and edges of all parts: not where a site has built its own.
+    pub fn are_counted(&self) -> bool {
+        self.nodes > 0
+    }
+
+    /// What a part is called.
+    pub fn called(&self, part: u32) -> String {
+        self.part_names.get(part as usize).cloned().unwrap_or_else(|| format!("part {part}"))
+    }
 }
 
 impl Part {

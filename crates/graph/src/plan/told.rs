@@ -53,7 +53,7 @@ impl IdDigest {
 pub struct Between {
     /// The ids of the peer's nodes that the part needs, ascending.
     pub needed: Vec<u64>,
-    /// The peer's rows that these are.
+    /// The peer's rows that these are, or the same ids where nobody has told rows.
     pub rows: Vec<u64>,
     /// The ids of own nodes that the peer is taken to need, ascending.
     pub taken: Vec<u64>,
@@ -85,7 +85,7 @@ impl Told {
             let at = index.row(id).ok_or_else(|| without_owner(part, id))? as usize;
             let of_owner = &mut peers[told.parts[at] as usize];
             of_owner.needed.push(id);
-            of_owner.rows.push(u64::from(told.rows[at]));
+            of_owner.rows.push(told.told_as(at));
             owners.push(told.parts[at]);
         }
         let owner_of = |id| index.row(id).map(|at| told.parts[at as usize]);
@@ -93,7 +93,7 @@ impl Told {
         Ok(Some(Told { owners, peers }))
     }
 
-    /// What an owner is told where it does not know it: its rows that are needed here.
+    /// What an owner is told where it does not know it: its rows that are needed here, or their ids.
     pub fn list(&self, owner: usize) -> Vec<u8> {
         encode_ids(&self.peers[owner].rows)
     }
@@ -134,10 +134,10 @@ pub(crate) struct Sums {
 pub(crate) fn sums(part: &Part, owner_of: impl Fn(u64) -> Option<u32>) -> BTreeMap<u32, Sums> {
     let mut found = BTreeMap::<u32, (Digesting, Listed, Digesting)>::new();
     if let Some(told) = &part.owners {
-        for ((&id, &owner), &row) in told.ids.iter().zip(&told.parts).zip(&told.rows) {
+        for (at, (&id, &owner)) in told.ids.iter().zip(&told.parts).enumerate() {
             let (needed, list, _) = found.entry(owner).or_default();
             needed.add(id);
-            list.add(row.into());
+            list.add(told.told_as(at));
         }
         each_taken(part, owner_of, |peer, id| found.entry(peer).or_default().2.add(id));
     }

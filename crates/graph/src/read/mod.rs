@@ -104,7 +104,11 @@ use std::path::{Path, PathBuf};
 
 pub use ends::COUNT;
 pub use heading::Header;
+pub(crate) use node_columns::feature_names;
+pub(crate) use node_splits::read_split;
 pub use node_table::ROW;
+pub(crate) use numbers::shorten;
+pub(crate) use written::is_rounded_id;
 
 /// What the user says about the input beyond its path. The default is right for every format that says it all itself.
 #[derive(Debug, Clone, Default)]

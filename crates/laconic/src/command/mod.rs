@@ -11,6 +11,7 @@ pub mod export;
 pub mod keys;
 mod ladder;
 mod mistaken;
+pub mod part;
 pub mod partition;
 mod place;
 pub mod plan;
@@ -44,6 +45,9 @@ pub enum Command {
     Data(data::Data),
     /// Cut a graph into parts
     Partition(Box<partition::Partition>),
+    /// Build one site's part of a graph that nobody has as a whole
+    #[command(subcommand)]
+    Part(part::Part),
     /// Predict bytes, memory and time of a run before anything runs
     Plan(plan::Plan),
     /// Train as one TOML file says
@@ -102,6 +106,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Demo(arguments) => demo::run(arguments, output),
         Command::Data(data) => data::run(data, output),
         Command::Partition(partition) => partition::run(*partition, output),
+        Command::Part(part) => part::run(part, output),
         Command::Plan(arguments) => plan::plan(arguments, output),
         Command::Train(arguments) => train::train(arguments, output),
         Command::Resume(arguments) => train::resume(arguments, output),

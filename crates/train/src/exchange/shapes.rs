@@ -213,8 +213,8 @@ fn bound_of_finding(part: &Part, asked: &[u64]) -> Finding {
     match &part.owners {
         Some(owners) => {
             let mut lists = vec![Listed::default(); parts];
-            let rows = owners.parts.iter().zip(&owners.rows);
-            rows.for_each(|(&owner, &row)| lists[owner as usize].add(row.into()));
+            let told = owners.parts.iter().enumerate();
+            told.for_each(|(place, &owner)| lists[owner as usize].add(owners.told_as(place)));
             Finding::Told(lists.iter().map(|list| list.bytes() as usize).collect())
         }
         None => {

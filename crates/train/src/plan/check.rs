@@ -1,6 +1,7 @@
 //! What can be checked of a configuration without data.
 
 use laconic_graph::order::{ORDERS, OrderKind};
+use laconic_graph::part::GlobalCounts;
 use laconic_graph::partition::{Objective, RULES, clusterers};
 use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
@@ -8,6 +9,7 @@ use laconic_wire::{LinkShape, WireError};
 use super::cadence::{Cadence, ROUNDS_MAX};
 use super::covers::check_covers;
 use super::inputs::{ModelInputs, check_propagation};
+use super::kinds::TaskKind;
 use super::links::LinkPlan;
 use super::members::Members;
 use super::power_sgd::check_power_sgd;
@@ -273,6 +275,24 @@ impl Members {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses what follows from counts of all parts where sites have built theirs and nobody has counted.
+pub(super) fn refuse_uncounted(config: &Config, task: &TaskKind, counts: &GlobalCounts) -> Result<()> {
+    let name = match counts.are_counted() {
+        true => return Ok(()),
+        false => &counts.dataset,
+    };
+    let what = "how many nodes all sites have is known to nobody who has one part alone";
+    if config.batch.size > 0 {
+        let size = config.batch.size;
+        return Err(TrainError::config(format!("batch.size = {size}: {name}: {what}; rounds over all nodes need not")));
+    }
+    if task.of_pairs {
+        let kind = task.name;
+        return Err(TrainError::config(format!("task.kind = {kind:?}: {name}: {what}; learning classes needs not")));
+    }
+    Ok(())
 }
 
 /// The order of own rows that a configuration names.

@@ -71,6 +71,9 @@ impl Identity {
         ] {
             values.push((name.to_owned(), value));
         }
+        if !counts.schema.is_empty() {
+            values.push(("the schema's digest".to_owned(), counts.schema.clone()));
+        }
         if plan.task.of_pairs && !counts.types.is_empty() {
             values.push(("which node is of which type".to_owned(), format!("blake3:{}", counts.types.digest())));
         }

@@ -169,6 +169,7 @@ impl Plan {
         Plan::check_inputs(members, config, counts)?;
         let task = members.task(config)?;
         (task.check)(config, counts)?;
+        check::refuse_uncounted(config, task, counts)?;
         let model = Plan::for_model(members, config, Widths::of(counts))?;
         model.check_solved(counts)?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());

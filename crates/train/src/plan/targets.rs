@@ -20,7 +20,7 @@ impl Plan {
         if counts.classes == 0 {
             return refuse(format!("{name} has no labels to learn"));
         }
-        if counts.train == 0 {
+        if counts.train == 0 && counts.are_counted() {
             let hint = "give data.split = { train = …, val = … }";
             return refuse(format!("{name}: no node is in the training split; {hint}"));
         }

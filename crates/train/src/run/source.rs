@@ -44,6 +44,9 @@ impl Held {
         for (count, role) in self.nodes.iter_mut().zip([Split::TRAIN, Split::VAL, Split::TEST]) {
             *count += part.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         }
+        if !part.global.are_counted() {
+            return Ok(());
+        }
         let said = [part.global.train, part.global.val, part.global.test];
         if self.parts == part.parts && self.nodes != said {
             let what = format!("expected {said:?} training, validation and test nodes, found {:?}", self.nodes);

@@ -1,8 +1,9 @@
 //! How workers find their halo plan.
 //!
 //! Whoever cut the graph tells each part who owns what it needs ([`Told`]). Workers then say in a digest what they need
-//! of each other and what they take the other to need; an owner that is wrong about that gets a list of its rows. Step:
-//! 1 all-to-all, and lists.
+//! of each other and what they take the other to need; an owner that is wrong about that gets a list of its rows, or of
+//! their ids where rows are not known, as at sites that know by an id whose it is. Nobody else is asked about an id.
+//! Step: 1 all-to-all, and lists.
 //!
 //! Where nobody has seen the whole graph they ask each other by global id: each worker sends the ids that its edges
 //! start from and that it does not own to every peer; each peer answers which of them it owns, by their places in the
@@ -11,6 +12,7 @@
 //!
 //! Where training sees training nodes alone, 2 more.
 
+use laconic_graph::owners::Owners;
 use laconic_graph::part::Part;
 use laconic_graph::plan::{
     DIGEST, HaloPlan, IdDigest, Link, Listed, Told, Topology, among_training, decode_ids, encode_ids, into_training,
@@ -52,17 +54,20 @@ pub fn discover(transport: &mut dyn Transport, part: &Part, self_loops: bool) ->
 /// with, a digest of what they need, and one of what they take the other to need.
 const DIGESTS: usize = 1 + 2 * DIGEST;
 const TOLD: u8 = 2;
+/// The same of who knows owners and not their rows: its lists are of ids.
+const TOLD_IDS: u8 = 3;
 
 /// The own nodes that each peer needs, and bytes of the list that each peer gets, where owners have been told.
 fn tell(transport: &mut dyn Transport, part: &Part, told: &Told) -> Result<(Vec<Vec<u64>>, Vec<usize>)> {
     let (rank, size) = (transport.rank(), transport.size());
     let digests: Vec<_> =
         told.peers.iter().map(|peer| [IdDigest::of(&peer.needed), IdDigest::of(&peer.taken)]).collect();
-    let first = digests.iter().map(|[needed, taken]| [&[TOLD][..], &needed.0, &taken.0].concat()).collect();
+    let form = if part.owners.as_ref().is_some_and(Owners::are_told_ids) { TOLD_IDS } else { TOLD };
+    let first = digests.iter().map(|[needed, taken]| [&[form][..], &needed.0, &taken.0].concat()).collect();
     let first = collectives::all_to_all(transport, Step::Questions.tag(0), first)?;
     let (mut theirs, mut lists) = (vec![None; size], vec![0; size]);
     for peer in rank.others(size) {
-        let [needed, taken] = digests_of(&first[peer.index()]).map_err(|what| {
+        let (form, [needed, taken]) = digests_of(&first[peer.index()]).map_err(|what| {
             let error = WireError::malformed(what).from_peer(rank, peer, Step::Questions.tag(0));
             TrainError::from(error)
         })?;
@@ -72,37 +77,57 @@ fn tell(transport: &mut dyn Transport, part: &Part, told: &Told) -> Result<(Vec<
             lists[peer.index()] = list.len();
             collectives::send_bytes(transport, peer, Step::Lists.tag(0), &list)?;
         }
-        theirs[peer.index()] = Some(needed).filter(|needed| *needed != digests[peer.index()][1]);
+        theirs[peer.index()] = Some((form, needed)).filter(|(_, needed)| *needed != digests[peer.index()][1]);
     }
     let mut asked_by: Vec<Vec<u64>> = told.peers.iter().map(|peer| peer.taken.clone()).collect();
     for peer in rank.others(size) {
-        if let Some(needed) = theirs[peer.index()] {
+        if let Some((form, needed)) = theirs[peer.index()] {
             asked_by[peer.index()] = match needed == IdDigest::of(&[]) {
                 true => Vec::new(),
-                false => listed_by(transport, peer, part, needed)?,
+                false => listed_by(transport, peer, part, (form, needed))?,
             };
         }
     }
     Ok((asked_by, lists))
 }
 
-/// The digests in what came first.
-fn digests_of(bytes: &[u8]) -> std::result::Result<[IdDigest; 2], &'static str> {
+/// The form of lists and the digests in what came first.
+fn digests_of(bytes: &[u8]) -> std::result::Result<(u8, [IdDigest; 2]), &'static str> {
     match bytes {
-        [TOLD, digests @ ..] if bytes.len() == DIGESTS => {
+        [form @ (TOLD | TOLD_IDS), digests @ ..] if bytes.len() == DIGESTS => {
             let (digests, _) = digests.as_chunks();
-            Ok([IdDigest(digests[0]), IdDigest(digests[1])])
+            Ok((*form, [IdDigest(digests[0]), IdDigest(digests[1])]))
         }
-        [TOLD, ..] => Err("digests of ids of another size"),
+        [TOLD | TOLD_IDS, ..] => Err("digests of ids of another size"),
         _ => Err(SOME_TOLD),
     }
 }
 
-/// The own nodes of which a peer says that it needs them, by their rows here.
-fn listed_by(transport: &mut dyn Transport, peer: Rank, part: &Part, needed: IdDigest) -> Result<Vec<u64>> {
+/// The own nodes of which a peer says that it needs them, by their rows here or by their ids.
+fn listed_by(
+    transport: &mut dyn Transport,
+    peer: Rank,
+    part: &Part,
+    (form, needed): (u8, IdDigest),
+) -> Result<Vec<u64>> {
     let (rank, step) = (transport.rank(), Step::Lists);
     let bytes = collectives::recv_bytes(transport, peer, step.tag(0))?;
     let rows = ids_of(rank, peer, step, &bytes)?;
+    if form == TOLD_IDS {
+        let unknown = owned_of(part, &rows).iter().filter(|row| row.is_none()).count();
+        return match (unknown, IdDigest::of(&rows) == needed) {
+            (0, true) => Ok(rows),
+            (0, false) => Err(malformed(rank, peer, step, "ids of other nodes than it needs")),
+            _ => {
+                let (asking, own) = (part.global.called(peer.0), part.global.called(rank.0));
+                let what =
+                    format!("{unknown} of {} nodes that edges of {asking} start at are none of {own}", rows.len());
+                let way =
+                    format!("build the parts of both again from tables of the same day, or leave these edges out");
+                Err(TrainError::config(format!("{what}: {way}")))
+            }
+        };
+    }
     let ids: Option<Vec<u64>> = rows.iter().map(|&row| part.nodes.get(usize::try_from(row).ok()?).copied()).collect();
     let beyond = || malformed(rank, peer, step, &format!("a row beyond the {} here", part.rows()));
     let ids = ids.ok_or_else(beyond)?;
@@ -209,7 +234,7 @@ pub(super) fn ask(
 
 /// The ids that came from a peer.
 fn ids_of(rank: Rank, peer: Rank, step: Step, bytes: &[u8]) -> Result<Vec<u64>> {
-    if bytes.first() == Some(&TOLD) {
+    if matches!(bytes.first(), Some(&(TOLD | TOLD_IDS))) {
         return Err(malformed(rank, peer, step, SOME_TOLD));
     }
     let other = |error| malformed(rank, peer, step, &format!("ids of another form ({error})"));

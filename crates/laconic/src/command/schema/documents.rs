@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::rows::{self, Row};
-use crate::command::{bench, compare, data, demo, export, keys, partition, plan, predict, report, shell};
+use crate::command::{bench, compare, data, demo, export, keys, part, partition, plan, predict, report, shell};
 use crate::output::Failed;
 
 /// A document, or one of several shapes that it may have.
@@ -71,6 +71,7 @@ pub static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
         document::<data::Converted>(&["data convert"], "`laconic data convert`", ""),
         document::<data::Generated>(&["data synth"], "`laconic data synth`", "").or::<data::Arrays>("npz", "arrays"),
         document::<partition::Partitioned>(&["partition"], "`laconic partition`", ""),
+        document::<part::Built>(&["part build"], "`laconic part build`", ""),
         document::<plan::Costs>(&["plan"], "`laconic plan`", ""),
         document::<Ladder>(&["auto.json"], "`auto.json`", AUTO),
         document::<Summary>(&["train", "resume"], "`laconic train`, `laconic resume`", SUMMARY),
