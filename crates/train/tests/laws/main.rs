@@ -65,6 +65,7 @@ mod ridge;
 mod row_order;
 mod same_bits;
 mod same_bits_of_methods;
+mod site_parts;
 mod told_trainers;
 mod unbiased;
 mod undefined_figures;
