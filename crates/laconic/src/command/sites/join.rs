@@ -100,7 +100,8 @@ enum Ways {
 const THREATS: &str = "\
 who takes part is known by a key, and sees what is listed above: nobody guards against what a member makes of it
 a relay sees sizes and times alone; what is said is encrypted from site to site
-not covered: poisoned data or models, sites that work together, a site's own administrator, what the model says of data";
+not covered: poisoned data or models, sites that work together, a site's own administrator, what the model itself
+tells";
 
 /// What is to leave towards one site.
 #[derive(Serialize)]
