@@ -1,23 +1,61 @@
 #!/usr/bin/env bash
-# Three sites on this machine, from nothing to a model and an audit: examples/sites/three_sites.sh [PROGRAM]
-# PROGRAM is a laconic with the feature sites (cargo build --release --features sites). Each site has a folder of its own, as if it were a machine.
+# Three sites on this machine, from tables to a model and an audit: examples/sites/three_sites.sh [PROGRAM]
+# PROGRAM is a laconic with the feature sites (cargo build --release --features sites). Each site has a folder of its own, as if it were a
+# machine; nobody ever holds the whole graph.
 set -euo pipefail
 laconic=$(realpath "${1:-target/release/laconic}")
 cd "$(mktemp -d)"
 echo "in $PWD"
 port=$((20000 + RANDOM % 20000))
 sites=(north south west)
+mkdir "${sites[@]}"
 
-# Who has the graph cuts it; each site gets its part.
-"$laconic" data synth sbm --nodes 3000 --classes 4 --features 32 --out graph.npz --quiet
-"$laconic" partition graph.npz --parts 3 --out parts --quiet
+# Made-up tables of three hospitals: 3,000 patients with an outcome and three columns that say a little of it, and 15,000 referrals, four
+# fifths of them between patients of one outcome. Where a referral crosses, both hospitals have it, each with its own patient's bare number.
+awk 'BEGIN {
+  srand(1); split("north south west", site, " "); split("home ward icu", outcome, " ")
+  for (s in site) {
+    print "patient,age,pulse,smoker,outcome" > (site[s] "/patients.csv")
+    print "from,to" > (site[s] "/referrals.csv")
+  }
+  for (i = 0; i < 3000; i++) {
+    of[i] = site[i % 3 + 1]; class[i] = int(3 * rand())
+    printf "%d,%d,%.1f,%s,%s\n", i, 50 + 9 * class[i] + 30 * rand(), 70 + 8 * (class[i] == 2) + 20 * rand(),
+      rand() < 0.4 ? "yes" : "no", outcome[class[i] + 1] > (of[i] "/patients.csv")
+  }
+  for (e = 0; e < 15000; e++) {
+    a = int(3000 * rand())
+    do b = int(3000 * rand()); while (a == b || (class[a] != class[b] && rand() < 0.8))
+    printf "%d,%s\n", a, of[b] == of[a] ? b : of[b] "/" b > (of[a] "/referrals.csv")
+    if (of[a] != of[b]) printf "%s,%d\n", of[a] "/" a, b > (of[b] "/referrals.csv")
+  }
+}'
 
-# Each site, once: a key that stays, and a card for the others.
+# All sites, once: what columns, classes and ids mean.
+cat >schema.toml <<'TOML'
+version = 1
+name = "hospitals"
+sites = ["north", "south", "west"]
+[nodes]
+id = "patient"
+label = { column = "outcome", classes = ["home", "ward", "icu"] }
+split = { train = 0.5, val = 0.2, seed = 1 }
+features = [
+  { column = "age", number = { mean = 74, sd = 12 } },
+  { column = "pulse", number = { mean = 83, sd = 7 } },
+  { column = "smoker", flag = true },
+]
+[edges]
+source = "from"
+target = "to"
+symmetrise = true
+TOML
+
+# Each site, once: its part, a key that stays, and a card for the others.
 for k in 0 1 2; do
-  mkdir -p "${sites[k]}/part"
-  cp parts/meta.json "${sites[k]}/part/"
-  mv "parts/part-$k" "${sites[k]}/part/"
-  "$laconic" site init "${sites[k]}" --keys "${sites[k]}/keys" --address "127.0.0.1:$((port + k))" --quiet
+  site=${sites[k]}
+  "$laconic" part build "$site/patients.csv" "$site/referrals.csv" --schema schema.toml --site "$site" --out "$site/part"
+  "$laconic" site init "$site" --keys "$site/keys" --address "127.0.0.1:$((port + k))"
 done
 
 # One person, once: what all are to run.
@@ -27,9 +65,10 @@ path = "each site's own"
 [partition]
 parts = 3
 [train]
-epochs = 60
-sync_every = 20
-eval_every = 20
+epochs = 90
+sync_every = 30
+eval_every = 30
+lr = 0.01
 [schedule]
 kind = "lazy"
 start = "mlp"
@@ -37,9 +76,10 @@ start = "mlp"
 forward = { codec = "quantised", bits = 4 }
 parameters = { codec = "quantised", bits = 8 }
 TOML
-"$laconic" agree run.toml --site north.site.toml --site south.site.toml --site west.site.toml
-digest=$("$laconic" agree run.toml --site north.site.toml --site south.site.toml --site west.site.toml --json --quiet |
-  sed -n 's/.*"digest": *"\(blake3:[0-9a-f]*\)".*/\1/p')
+cards=(--site north.site.toml --site south.site.toml --site west.site.toml)
+agreed=$("$laconic" agree run.toml "${cards[@]}")
+echo "$agreed"
+digest=$(sed -n 's/^digest //p' <<<"$agreed")
 
 # Each site's own: class scores may cross, features and labels may not.
 cat >policy.toml <<'TOML'

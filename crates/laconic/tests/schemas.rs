@@ -245,10 +245,22 @@ fn measured(place: &Place) -> [(&'static str, Vec<Value>); 4] {
     ]
 }
 
-/// What the program says of itself.
-fn told(place: &Place) -> [(&'static str, Vec<Value>); 5] {
+/// A site's part.
+fn built(place: &Place) -> Value {
+    let nodes =
+        "id = 'id'\nlabel = { column = 'label', classes = ['no', 'yes'] }\nsplit = { train = 0.5, val = 0.2 }\n";
+    let edges = "source = 'src'\ntarget = 'dst'\n";
+    let schema = format!("version = 1\nsites = ['north', 'south']\n[nodes]\n{nodes}[edges]\n{edges}");
+    place.write("schema.toml", &schema);
+    place.write("crossing.csv", "src,dst\nsouth/1,p0\np0,p1\n");
+    place.json("part build people.csv crossing.csv --schema schema.toml --site north --out part-north")
+}
+
+/// What the program says of itself, and of a site's part.
+fn told(place: &Place) -> [(&'static str, Vec<Value>); 6] {
     let pages = ["keys --markdown", "schema --markdown"].map(|line| place.json(line));
     [
+        ("`laconic part build`", vec![built(place)]),
         ("`laconic keys`", vec![place.json("keys")]),
         ("`laconic keys --markdown`, `laconic schema --markdown`", pages.to_vec()),
         ("`laconic schema`", vec![place.json("schema")]),

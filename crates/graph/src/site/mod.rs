@@ -1,8 +1,8 @@
 //! A site's part, built from the site's own tables: nobody ever holds the whole graph.
 //!
-//! All sites share a [`Schema`]: the order of sites, how ids name their site, columns, classes and constants. Each reads
-//! its own node table and the edges that it knows, and knows of other sites' nodes their ids alone. What edges end at
-//! other sites' nodes is these sites' to know, who have them in tables of their own.
+//! All sites share a [`Schema`]: the order of sites, how ids name their site, columns, classes and constants. Each
+//! reads its own node table and the edges that it knows, and knows of other sites' nodes their ids alone. What edges
+//! end at other sites' nodes is these sites' to know, who have them in tables of their own.
 
 mod build;
 mod edges;

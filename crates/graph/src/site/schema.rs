@@ -166,8 +166,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is larger than 64 KiB, has a key that no schema has, or a value makes no sense; the message
-    /// names file and line, or the key.
+    /// If it cannot be read, is larger than 64 KiB, has a key that no schema has, or a value makes no sense; the
+    /// message names file and line, or the key.
     pub fn read(path: &Path) -> Result<Schema> {
         let bytes = read_limited(path, "bytes of a schema", BYTES_MAX)?;
         let text = String::from_utf8(bytes).map_err(|error| {

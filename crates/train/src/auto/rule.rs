@@ -65,9 +65,8 @@ fn best(tried: &[Tried]) -> Option<f64> {
 /// Why nothing is tried after these, where the next would send so much; `None` where it is tried.
 pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Option<Stop> {
     let learners = learners(tried);
-    let small_gains = || {
-        (0..SMALL_GAINS).all(|last| limits.gained_little(&learners[..learners.len().saturating_sub(last)]))
-    };
+    let small_gains =
+        || (0..SMALL_GAINS).all(|last| limits.gained_little(&learners[..learners.len().saturating_sub(last)]));
     let sent: u64 = tried.iter().map(|tried| tried.sent).sum();
     // What would send more than all so far has to be worth a try.
     let is_dear = |next: u64| next > sent && limits.gained_little(&learners);

@@ -15,7 +15,7 @@ use laconic_train::run::source::Source;
 use laconic_train::run::verify::relative_difference;
 use laconic_train::run::{Options, Outcome, run_threads, run_worker};
 use laconic_train::{Config, Data, plan};
-use laconic_wire::transport::threads;
+use laconic_wire::transport::threads::threads;
 use laconic_wire::{Kind, Ledger, Rank};
 
 use crate::fixture::{config, draw, folder};

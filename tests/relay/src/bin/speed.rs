@@ -58,7 +58,8 @@ fn measure(what: &str, relay: Option<&Relay>) {
     let began = Instant::now();
     for round in 1..=FRAMES {
         let mut frame = Frame::new(tag(round), end.buffer());
-        frame.payload_mut().resize(frame.framed_bytes() + BYTES, round as u8);
+        let head = frame.framed_bytes();
+        frame.payload_mut().resize(head + BYTES, round as u8);
         end.send(Rank(1), frame).expect("a peer");
     }
     end.finish().expect("an end");

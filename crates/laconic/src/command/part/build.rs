@@ -75,6 +75,7 @@ pub struct Built {
     /// Own nodes with a label.
     labelled: u64,
     /// Own nodes of each class, by its name.
+    #[schemars(extend("x-name" = "CLASS"))]
     classes: BTreeMap<String, u64>,
     /// Own nodes that train.
     train: u64,
