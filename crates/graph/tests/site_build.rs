@@ -103,7 +103,7 @@ fn what_a_table_has_and_the_schema_does_not_allow_is_named_by_file_line_and_colu
         (with("9,6.5,b", "9,6.5,c"), "nodes.csv: line 4: column 'ward': 'c' is no value of the schema"),
         (with("7,14,a", "7,old,a"), "nodes.csv: line 2: column 'age': expected a number, found 'old'"),
         (with("7,14,a", "7,,a"), "nodes.csv: line 2: column 'age': expected a number, found nothing; number.missing"),
-        (with("b,0,y", "b,2,y"), "nodes.csv: line 4: column 'flag': expected 0 or 1, or false or true, found '2'"),
+        (with("b,0,y", "b,2,y"), "nodes.csv: line 4: column 'flag': expected 0 or 1, or false or true, found 2"),
         (with("9,6.5", "7,6.5"), "nodes.csv: line 4: column 'who': found the id '7' again"),
         (with("north/8", "south/8"), "nodes.csv: line 3: column 'who': found 'south/8' of south"),
         (

@@ -73,7 +73,7 @@ fn sites_build_parts_from_their_tables_and_a_run_over_these_predicts_by_their_id
     let plan = place.json("plan run.toml");
     let summary = place.json("train run.toml --out run");
     assert_eq!(summary["bytes"]["total"], summary["bytes"]["predicted"]);
-    assert_eq!(plan["total"]["framed"], summary["bytes"]["total"]);
+    assert_eq!(plan["bytes"], summary["bytes"]["total"]);
     place.json("predict run --out predictions.csv");
     let predictions = std::fs::read_to_string(place.path("predictions.csv")).expect("predictions");
     assert!(predictions.contains("north/17,") && predictions.contains("south/17,"), "{predictions}");

@@ -26,7 +26,7 @@ const METHOD: &str = "site";
 /// A part, and what became of the tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
-    /// The part.
+    /// The part, with this site's nodes alone.
     pub part: Part,
     /// How it was made, as its folder says.
     pub provenance: Provenance,
@@ -43,7 +43,7 @@ pub struct Built {
 /// What of a part starts at another site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FromSite {
-    /// The site.
+    /// What the site is called.
     pub site: String,
     /// Edges that end here and start there.
     pub edges: u64,

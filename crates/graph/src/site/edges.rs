@@ -130,7 +130,11 @@ impl Listed {
 fn weight(cell: Cell) -> std::result::Result<f32, String> {
     match cell {
         Cell::Float(weight) if (weight as f32).is_finite() => Ok(weight as f32),
-        Cell::Text(text) => Err(format!("expected a weight, found '{}'", shorten(text))),
+        // One cell that is no number makes a column of texts.
+        Cell::Text(text) => match text.trim().parse::<f32>() {
+            Ok(weight) if weight.is_finite() => Ok(weight),
+            _ => Err(format!("expected a weight, found '{}'", shorten(text))),
+        },
         _ => Err("expected a weight, a finite number".to_owned()),
     }
 }

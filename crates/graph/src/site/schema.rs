@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
-    /// Always 1.
+    /// The version of schemas, always 1.
     pub version: u32,
     /// What the data is called in reports.
     #[serde(default = "graph")]
@@ -73,7 +73,7 @@ pub struct NodeSchema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelSchema {
-    /// Its name.
+    /// The name of the column.
     pub column: String,
     /// All classes, of which a site may lack some.
     pub classes: Vec<String>,
@@ -112,7 +112,7 @@ pub struct DrawnSplit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureSchema {
-    /// Its name.
+    /// The name of the column.
     pub column: String,
     /// A number, standardised by constants that all sites share.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -244,11 +244,9 @@ fn sites_with_a_folder_each_train_to_the_bits_of_all_parts_together_and_send_no_
                 let costs = plan(&Members::default(), &on(schedule, &own[outcome.rank as usize]), Data::Configured);
                 let (shapes, bound, _) = &costs.expect("a bound").workers[0];
                 assert_eq!(shapes.rank, outcome.rank);
-                let of = |ledger: &Ledger, kind| {
-                    ledger.iter().filter(|(entry, _)| entry.kind == kind).map(|(_, count)| count.framed).sum::<u64>()
-                };
+                let [sent, most] = [&outcome.sent, bound].map(Ledger::totals_by_kind);
                 for kind in Kind::ALL {
-                    assert!(of(&outcome.sent, kind) <= of(bound, kind), "{schedule:?}: {}", kind.name());
+                    assert!(sent[kind].framed <= most[kind].framed, "{schedule:?}: {}", kind.name());
                 }
             }
         }
@@ -270,8 +268,9 @@ fn an_id_is_told_to_its_owner_alone() {
             let control = ledger.filter(|(entry, _)| entry.peer == Rank(peer) && entry.kind == Kind::Control);
             control.map(|(_, count)| count.payload).sum::<u64>()
         };
-        // North and west need nothing of each other, so what they say is what anybody says who needs nothing.
-        assert!(built[0].from.iter().all(|from| from.site != "west") && to(0, 2) == to(2, 0), "{symmetrise}");
+        // North and west need nothing of each other.
+        assert!(built[0].from.iter().all(|from| from.site != "west"), "{symmetrise}");
+        // Digests tell whether both sites know the same edges; only where they do not, ids follow.
         assert_eq!(to(0, 1) > to(0, 2), !symmetrise, "where both directions are there, owners know");
     }
 }

@@ -15,7 +15,7 @@ pub enum Part {
     Build(build::Build),
 }
 
-/// Runs it.
+/// Runs what was asked of parts.
 pub fn run(part: Part, output: &Output) -> Result<u8> {
     match part {
         Part::Build(arguments) => build::run(&arguments, output),

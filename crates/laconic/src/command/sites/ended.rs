@@ -61,7 +61,7 @@ impl Joined {
         }
     }
 
-    /// In words.
+    /// The same in words.
     pub fn said(&self) -> String {
         let mut text = format!("best round {} of {}\n", self.best_round, self.rounds);
         for (split, figures) in ["train", "val", "test"].into_iter().zip(self.figures.splits()) {

@@ -237,8 +237,7 @@ fn prepare(
     let memory =
         admit(&plan, (data.evaluated.memory(&plan, parts.len()), &here.collect::<Vec<_>>()), force, observer.as_mut())?;
     let (threads, notes) = (threads_of(&config, parts.len()), source.notes().to_vec());
-    let stop = StopSignal::of(interrupt);
-    let one = Process { is_shared, threads, stop, notes, ..Process::default() };
+    let one = Process { is_shared, threads, stop: StopSignal::of(interrupt), notes, ..Process::default() };
     let process = Process { out, resume, changes, keeps_accounts, memory, ..one };
     let opening = Opening::new(&plan, &process, data.evaluated.of_aggregator())?;
     let forecast = forecast_of(&plan, &of_epoch, hosted, &data, opening.snapshot())?;
