@@ -122,8 +122,7 @@ fn listed_by(
                 let (asking, own) = (part.global.called(peer.0), part.global.called(rank.0));
                 let what =
                     format!("{unknown} of {} nodes that edges of {asking} start at are none of {own}", rows.len());
-                let way =
-                    format!("build the parts of both again from tables of the same day, or leave these edges out");
+                let way = "build the parts of both again from tables of the same day, or leave these edges out";
                 Err(TrainError::config(format!("{what}: {way}")))
             }
         };
