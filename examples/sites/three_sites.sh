@@ -21,7 +21,7 @@ awk 'BEGIN {
   for (i = 0; i < 3000; i++) {
     of[i] = site[i % 3 + 1]; class[i] = int(3 * rand())
     printf "%d,%d,%.1f,%s,%s\n", i, 50 + 9 * class[i] + 30 * rand(), 70 + 8 * (class[i] == 2) + 20 * rand(),
-      rand() < 0.4 ? "yes" : "no", outcome[class[i] + 1] > (of[i] "/patients.csv")
+      rand() < 0.4, outcome[class[i] + 1] > (of[i] "/patients.csv")
   }
   for (e = 0; e < 15000; e++) {
     a = int(3000 * rand())
