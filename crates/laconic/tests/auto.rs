@@ -74,6 +74,33 @@ fn what_is_tried_sends_what_the_ladder_predicts_and_all_of_it_is_counted() {
     assert_eq!(place.run("report kept --out page.html").code, 0);
 }
 
+/// Rows go as sums where these take fewer bytes, but not past a layer that needs each row.
+#[test]
+fn ways_take_the_cheaper_of_rows_and_sums() {
+    let place = place();
+    let of_sums = |line: &str| -> Vec<Value> {
+        let said = place.json(line);
+        let is_of_sums = |rung: &&Value| list(rung, "set").iter().any(|key| *key == "messages.selection=vertex_cover");
+        list(&said, "rungs").iter().filter(is_of_sums).cloned().collect()
+    };
+    let rungs = of_sums("plan run.toml");
+    assert!(rungs.len() > 2, "{rungs:?}");
+    let without = RUN.replace("messages = \"auto\"\n", "");
+    place.write("plain.toml", &without);
+    for rung in rungs {
+        let keys = list(&rung, "set").iter().map(|key| key.as_str().expect("a key"));
+        // No value of these has a space that matters.
+        let keys: String = keys.map(|key| format!(" --set {}", key.replace(' ', ""))).collect();
+        let [with, without] = ["vertex_cover", "all"].map(|selection| {
+            let keys = keys.replace("selection=vertex_cover", &format!("selection={selection}"));
+            number(&place.json(&format!("plan plain.toml{keys}"))["bytes"])
+        });
+        assert_eq!(with, number(&rung["predicted"]), "{rung}");
+        assert!(with < without, "{rung}: {without}");
+    }
+    assert_eq!(of_sums("plan run.toml --set model.arch=gat"), [Value::Null; 0]);
+}
+
 /// What stages hand on is chosen beside the messages that are asked for.
 #[test]
 fn what_is_handed_on_is_chosen_by_what_it_sends_and_gains() {

@@ -20,22 +20,30 @@ const PASSES: u32 = 10;
 
 /// What is timed: a name, the codec and the level.
 fn cases() -> Vec<(String, Box<dyn Codec>, Level<'static>)> {
-    let named = |name, inner: Option<&str>| {
-        let options = inner.iter().fold(Options::default(), |options, inner: &&str| options.with("inner", *inner));
-        CodecRegistry::default().build(name, &options).expect("a registered codec")
+    let named = |text: &str, codec: &str, options: Options, level| {
+        (text.to_owned(), CodecRegistry::default().build(codec, &options).expect("a registered codec"), level)
     };
     let level = |ratio, bits| Level { ratio, bits: Bits::Uniform(bits) };
+    let around = |inner: &str| Options::default().with("inner", inner);
     let mut cases = vec![
-        ("exact".to_owned(), named("exact", None), Level::WHOLE),
-        ("half".to_owned(), named("half", None), Level::WHOLE),
+        named("exact", "exact", Options::default(), Level::WHOLE),
+        named("half", "half", Options::default(), Level::WHOLE),
     ];
     for bits in [32, 16, 8, 4, 2, 1] {
-        cases.push((format!("quantised {bits}"), named("quantised", None), level(1.0, bits)));
+        cases.push(named(&format!("quantised {bits}"), "quantised", Options::default(), level(1.0, bits)));
     }
     for ratio in [2, 8, 32] {
-        cases.push((format!("masked {ratio}"), named("masked", None), level(ratio.into(), 32)));
+        cases.push(named(&format!("masked {ratio}"), "masked", Options::default(), level(ratio.into(), 32)));
     }
-    cases.push(("masked 4, quantised 8".to_owned(), named("masked", Some("quantised")), level(4.0, 8)));
+    cases.push(named("masked 4, quantised 8", "masked", around("quantised"), level(4.0, 8)));
+    for bits in [8, 4, 2] {
+        cases.push(named(&format!("grouped, quantised {bits}"), "grouped", around("quantised"), level(1.0, bits)));
+        let inner = around("grouped/quantised");
+        cases.push(named(&format!("entropy, grouped, quantised {bits}"), "entropy", inner, level(1.0, bits)));
+    }
+    for name in ["top", "codewords", "largest", "low_rank"] {
+        cases.push(named(name, name, Options::default(), Level::WHOLE));
+    }
     cases
 }
 
