@@ -321,6 +321,10 @@ proptest! {
         let outgoing: Vec<Vec<f32>> = covered.iter().zip(&parts).map(|(covered, part)| {
             sums(&covered.outgoing, &part.nodes.iter().map(|&id| value(id)).collect::<Vec<f32>>())
         }).collect();
+        if !weighted {
+            let largest = (0..nodes as u64).map(value).fold(0.0, f32::max);
+            prop_assert!(outgoing.iter().flatten().all(|sent| *sent < 2.0 * largest.max(1.0)), "as large as rows are");
+        }
         for (rank, (covered_here, (plan, topology))) in covered.iter().zip(&plans).enumerate() {
             let mut halo = vec![f32::NAN; covered_here.halo_ids.len()];
             for (peer, link) in covered_here.links.iter().enumerate() {

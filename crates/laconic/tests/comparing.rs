@@ -2,6 +2,8 @@
 
 mod program;
 
+use std::path::{Path, PathBuf};
+
 use program::Place;
 use serde_json::Value;
 
@@ -203,6 +205,32 @@ fn memory_is_that_of_the_run() {
     place.write("methods.toml", failing);
     place.refused("compare run.toml --runs methods.toml --out hot", 6, &["hot, seed 0", "round"]);
     place.refused("compare-run", 2, &["standard input"]);
+}
+
+/// Each file of methods in the examples is one that `compare` takes.
+#[test]
+fn every_file_of_methods_in_the_examples_is_planned() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --classes 4 --train 0.5 --val 0.25 --out graph.npz");
+    let run =
+        "[data]\npath = \"graph.npz\"\n[partition]\nparts = 4\n[train]\nepochs = 200\n[policy]\nallow = [\"labels\"]\n";
+    place.write("run.toml", run);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/methods");
+    let mut files: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 15, "{files:?}");
+    for file in files {
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let more = match name.as_str() {
+            // Methods of three layers, and of one schedule.
+            "batches.toml" => " --set model.layers=3",
+            "hand_on.toml" => " --set schedule.kind=lazy",
+            _ => "",
+        };
+        place.write(&name, &std::fs::read_to_string(&file).unwrap());
+        let planned = place.run(&format!("compare run.toml --runs {name} --plan --quiet{more}"));
+        assert_eq!(planned.code, 0, "{name}: {}", planned.err);
+    }
 }
 
 /// The papers' methods are known, cost what their papers say of one another, and run.

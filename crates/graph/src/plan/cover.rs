@@ -6,6 +6,10 @@
 //! end there. The fewest rows are a minimum vertex cover, and that is as large as a maximum matching (Kőnig): found in
 //! O(edges · √nodes) by Hopcroft and Karp. A fold of sums is the fold of rows wherever it is linear in them.
 //!
+//! Of n rows a sum goes out divided by the largest power of two that is not above n, and comes in multiplied by it, which
+//! no number notices. So what crosses is about as large as rows are, and codecs that share a scale among rows, or words
+//! among points, do not lose rows beside sums over hundreds.
+//!
 //! Nobody is told anything but 16 bytes a peer. Where each edge leads both ways, with one weight, either part sees all
 //! edges between them as its own in-edges, and both compute the same cover from them: nodes whose rows travel in one
 //! direction get sums in the other. So as many rows cross either way. The bytes are a digest of the edges.
@@ -39,9 +43,10 @@ pub struct Cuts {
 pub struct Covered {
     /// What crosses: [`Link::send`] are rows of [`Covered::outgoing`].
     pub links: Vec<Link>,
-    /// Own rows → what goes out: a row by itself, or the neighbours that a sum is made of, with the weights of edges.
+    /// Own rows → what goes out: a row by itself, or the neighbours that a sum is made of, with the weights of edges
+    /// divided by the sum's scale.
     pub outgoing: Edges<u32>,
-    /// Halo rows → own rows; an edge from a sum weighs 1.
+    /// Halo rows → own rows; an edge from a sum weighs as much as its scale.
     pub halo: Edges<u32>,
     /// For each halo row its node's id, and that of the own node where it is a sum for that.
     pub halo_ids: Vec<u64>,
@@ -138,6 +143,11 @@ fn weight(data: &EdgeData, edge: usize) -> f32 {
     data.weights.as_ref().map_or(1.0, |weights| weights[edge])
 }
 
+/// What a sum over so many edges is divided by: about as many, and a power of two.
+fn scale(edges: u64) -> f32 {
+    2.0f32.powi(edges.max(1).ilog2() as i32)
+}
+
 fn one_way(topology: &Topology, halo_row: u32, peer: usize) -> GraphError {
     let id = topology.halo_ids[halo_row as usize];
     GraphError::invalid(format!("node {id} of part {peer} has an edge to this part, and none leads back"))
@@ -177,9 +187,10 @@ impl Covering {
         }
         left.sort_unstable();
         for of_one in left.chunk_by(|a, b| a.0 == b.0) {
+            let scale = scale(of_one.len() as u64);
             for &(_, here, weight) in of_one {
                 sources.push(link.send[here as usize]);
-                weights.push(f32::from_bits(weight));
+                weights.push(f32::from_bits(weight) / scale);
             }
             offsets.push(sources.len() as u64);
         }
@@ -214,33 +225,37 @@ impl Covering {
     fn fold(&self, plan: &HaloPlan, topology: &Topology, places: &[Vec<Option<u32>>]) -> Edges<u32> {
         let halo = &topology.halo;
         let mut folded = Edges::new(vec![0], Vec::with_capacity(halo.edges()));
-        folded.data.weights = halo.data.weights.as_ref().map(|_| Vec::with_capacity(halo.edges()));
+        let mut weights = Vec::with_capacity(halo.edges());
         let mut push = |source: u32, weight: f32| {
             folded.sources.push(source);
-            folded.data.weights.iter_mut().for_each(|weights| weights.push(weight));
+            weights.push(weight);
         };
         let mut offsets = vec![0];
         for row in 0..halo.rows() {
             let mut count = 0;
             for (peer, link) in plan.links.iter().enumerate() {
-                let mut sum = None;
+                let (mut sum, mut summed) = (None, 0);
                 for edge in of_peer(halo, link, row) {
                     match self.rows[halo.sources[edge] as usize] {
                         Some(source) => {
                             push(source, weight(&halo.data, edge));
                             count += 1;
                         }
-                        None => sum = places[peer][row].and_then(|at| self.sums[peer][at as usize]),
+                        None => {
+                            sum = places[peer][row].and_then(|at| self.sums[peer][at as usize]);
+                            summed += 1;
+                        }
                     }
                 }
                 if let Some(sum) = sum {
-                    push(sum, 1.0);
+                    push(sum, scale(summed));
                     count += 1;
                 }
             }
             offsets.push(offsets[row] + count);
         }
         folded.offsets = offsets;
+        folded.data.weights = Some(weights);
         folded
     }
 }

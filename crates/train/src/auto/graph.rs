@@ -5,7 +5,8 @@ use laconic_wire::Ledger;
 
 use crate::config::Config;
 use crate::error::Result;
-use crate::forecast::costs::{Costs, forecast};
+use crate::forecast::costs::{Costs, forecast_knowing};
+use crate::inputs::Found;
 use crate::plan::Members;
 use crate::run::source::Source;
 use crate::run::{Data, plan};
@@ -13,6 +14,8 @@ use crate::run::{Data, plan};
 /// A graph in parts: in memory, or in the folder that the configuration names.
 pub struct CutGraph {
     parts: Option<Vec<Part>>,
+    /// What is known of them once it was looked for.
+    found: Found,
     /// What is unusual about the data, a line each.
     pub notes: Vec<String>,
     /// The number of parts.
@@ -37,7 +40,7 @@ impl CutGraph {
             Source::Folder(..) => None,
             source @ Source::Cut(..) => Some(source.all()?),
         };
-        Ok(CutGraph { parts, notes, workers, validation_nodes, is_sets })
+        Ok(CutGraph { parts, found: Found::default(), notes, workers, validation_nodes, is_sets })
     }
 
     /// The parts for one more run.
@@ -51,7 +54,7 @@ impl CutGraph {
     /// If the configuration does not suit the data.
     pub fn costs(&self, members: &Members, config: &Config) -> Result<Costs> {
         match &self.parts {
-            Some(parts) => forecast(members, config, parts, Ledger::of_totals),
+            Some(parts) => forecast_knowing(members, config, (parts, &self.found), Ledger::of_totals),
             None => plan(members, config, Data::Configured),
         }
     }

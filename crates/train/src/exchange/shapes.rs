@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cover::cover_all;
 use crate::error::{Result, TrainError};
-use crate::inputs::{Here, Neighbours, operand, told_bytes};
+use crate::inputs::{Found, Here, Neighbours, Terms, operand, told_bytes};
 use crate::plan::{LinkSets, Plan, Within};
 
 /// How many rows travel between this worker and one peer in one exchange.
@@ -356,17 +356,18 @@ impl Shapes {
         Some(entries.iter().enumerate().map(shapes).collect())
     }
 
-    /// The shapes of all parts, with those of the graph that training sees.
+    /// The shapes of all parts, with those of the graph that training sees. `found` is what was found of the same parts
+    /// before.
     ///
     /// # Errors
     /// If parts contradict each other.
-    pub fn of_all(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
+    pub fn of_all(parts: &[Part], plan: &Plan, found: &Found) -> Result<Vec<Shapes>> {
         let plans = plan_all(parts, plan.self_loops)?;
         let findings = findings(parts, &plans)?.into_iter();
         type Planned<'a> = (&'a Part, &'a (HaloPlan, Topology));
         let of = |((part, (plan, topology)), finding): (Planned<'_>, _)| Shapes::of(part, plan, topology, finding);
         let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).zip(findings).map(of).collect();
-        shapes.iter_mut().zip(told(parts, &plans, plan)?).for_each(|(shapes, told)| shapes.told = told);
+        shapes.iter_mut().zip(told(parts, &plans, plan, found)?).for_each(|(shapes, told)| shapes.told = told);
         if plan.covers {
             shapes.iter_mut().zip(cover_all(parts, &plans)?).for_each(|(shapes, covered)| shapes.cover(&covered));
         }
@@ -412,13 +413,20 @@ impl Shapes {
 }
 
 /// Bytes that each of these parts tells each peer of each input.
-fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
+fn told(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan, found: &Found) -> Result<Vec<Vec<Vec<usize>>>> {
     let response = plan.inputs.response.as_ref();
     // Without the owners' secrets nobody knows what they will answer.
     let unknown = response.is_some_and(|response| !response.has_secret());
     if plan.inputs.told.is_empty() || plan.inputs.given || unknown {
         return Ok(vec![Vec::new(); parts.len()]);
     }
+    let terms = Terms { response: response.cloned(), least: plan.inputs.least, self_loops: plan.self_loops };
+    found.bytes(&plan.inputs.told, &terms, || told_anew(parts, plans, plan))
+}
+
+/// The same, by telling.
+fn told_anew(parts: &[Part], plans: &[(HaloPlan, Topology)], plan: &Plan) -> Result<Vec<Vec<Vec<usize>>>> {
+    let response = plan.inputs.response.as_ref();
     let learned = |part: &Part, row: usize| match (&part.labels, part.roles.get(row)) {
         (Labels::Single { values, .. }, Some(role)) if role & Split::TRAIN != 0 => u32::try_from(values[row]).ok(),
         _ => None,

@@ -21,6 +21,7 @@ use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, Config, MeansEvaluator, MessagesConfig, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
+use crate::inputs::Found;
 use crate::plan::{LinkSets, Members, Plan, TrainersPlan};
 use crate::record::aside::write_aside_with;
 use crate::schedule::Position;
@@ -106,6 +107,19 @@ impl Costs {
 /// # Errors
 /// If the parts cannot be trained on, or a byte budget cannot be kept.
 pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn() -> Ledger) -> Result<Costs> {
+    forecast_knowing(members, config, (parts, &Found::default()), ledger)
+}
+
+/// The same, where other runs on these parts are forecast, too: what was found of them before is not looked for again.
+///
+/// # Errors
+/// Those of [`forecast`].
+pub fn forecast_knowing(
+    members: &Members,
+    config: &Config,
+    (parts, found): (&[Part], &Found),
+    ledger: fn() -> Ledger,
+) -> Result<Costs> {
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let plan =
         Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
@@ -116,7 +130,9 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     }
     let (held_out, sets) = held_out(&plan, parts)?;
     let parts = held_out.as_deref().unwrap_or(parts);
-    let mut shapes = Shapes::of_all(parts, &plan)?;
+    // With edges held out they are others.
+    let (anew, is_whole) = (Found::default(), held_out.is_none());
+    let mut shapes = Shapes::of_all(parts, &plan, if is_whole { found } else { &anew })?;
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
     let judged = [0, 1].map(|split| sets.iter().map(|sets| sets.judged(split).len() as u64).sum());
     let of_links = plan.foreseen(judged);

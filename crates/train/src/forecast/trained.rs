@@ -7,6 +7,7 @@ use laconic_graph::part::{GlobalCounts, Part};
 use crate::config::{Config, EvaluationEdges, Pace};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
+use crate::inputs::Found;
 use crate::plan::{Members, Plan, TrainersPlan, has_labels_to_learn};
 
 /// What is said about the whole, with the rows and edges that a trainer learns from: its batches are its own.
@@ -156,7 +157,7 @@ pub fn shapes_of_evaluators(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> 
         Ok((part, sets))
     };
     let (parts, sets): (Vec<Part>, Vec<_>) = parts.iter().map(seen).collect::<Result<Vec<_>>>()?.into_iter().unzip();
-    let mut shapes = Shapes::of_all(&parts, plan)?;
+    let mut shapes = Shapes::of_all(&parts, plan, &Found::default())?;
     for (shapes, sets) in shapes.iter_mut().zip(&sets) {
         if let Some(sets) = sets {
             shapes.count_links(sets);
@@ -174,5 +175,5 @@ pub fn shapes_among(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
     // Edges that are held out pass no messages.
     let seen = |(index, part): (u32, &Part)| Ok(plan.take_links(part.clone().numbered(index, count))?.0);
     let among = (0..count).zip(parts).map(seen).collect::<Result<Vec<Part>>>()?;
-    Shapes::of_all(&among, plan)
+    Shapes::of_all(&among, plan, &Found::default())
 }

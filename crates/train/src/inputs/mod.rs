@@ -9,6 +9,7 @@
 mod bits;
 pub mod classes;
 mod codewords;
+mod found;
 mod label_sums;
 mod labels;
 mod neighbours;
@@ -30,6 +31,7 @@ use laconic_wire::{Content, Direction, FramePurpose, Ledger, Rank, Tag, Transpor
 
 use crate::error::{Result, TrainError};
 
+pub use found::{Found, Terms};
 pub use label_sums::LEAST;
 pub use neighbours::Neighbours;
 pub use response::Response;

@@ -125,7 +125,7 @@ impl Rows {
 
     fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> {
         let own = self.offsets[row]..self.offsets[row + 1];
-        self.indices[own.clone()].iter().copied().zip(self.values[own].iter().copied())
+        self.indices[own.clone()].iter().zip(&self.values[own]).map(|(&column, &value)| (column, value))
     }
 
     /// As a first layer reads them.
@@ -173,12 +173,15 @@ fn means(telling: &Telling<'_>, rows: &Rows, halo: &[Rows]) -> Rows {
         link.receive.clone().enumerate().for_each(|(place, at)| places[at as usize] = (peer, place));
     }
     let mut means = Rows { is_dense: rows.is_dense, ..Rows::nothing(rows.columns) };
-    let (mut sums, mut touched) = (vec![0.0f32; rows.columns], Vec::new());
+    let (mut sums, mut touched) = (vec![0.0f32; rows.columns], vec![false; rows.columns]);
+    let mut columns = Vec::new();
     for row in 0..neighbours.rows() {
         let near = neighbours.of_row(row);
         for &source in near {
             let mut add = |(column, value): (u32, f32)| {
-                touched.push(column);
+                if !std::mem::replace(&mut touched[column as usize], true) {
+                    columns.push(column);
+                }
                 sums[column as usize] += value;
             };
             match neighbours.halo(source).map(|at| places[at]) {
@@ -186,9 +189,9 @@ fn means(telling: &Telling<'_>, rows: &Rows, halo: &[Rows]) -> Rows {
                 Some((peer, place)) => halo[peer].row(place).for_each(&mut add),
             }
         }
-        touched.sort_unstable();
-        touched.dedup();
-        for column in touched.drain(..) {
+        columns.sort_unstable();
+        for column in columns.drain(..) {
+            touched[column as usize] = false;
             means.indices.push(column);
             means.values.push(std::mem::take(&mut sums[column as usize]) / near.len() as f32);
         }
@@ -239,12 +242,7 @@ fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Result<Vec<u8>> {
     if table.is_none() && rows.is_dense {
         return in_words(rows, own, key);
     }
-    // Column by column, since some words are in many rows and most in few.
-    let entry = |(place, &row): (usize, &u32)| {
-        rows.row(row as usize).map(move |(column, value)| (u64::from(column) * own.len() as u64 + place as u64, value))
-    };
-    let mut entries: Vec<(u64, f32)> = own.iter().enumerate().flat_map(entry).collect();
-    entries.sort_unstable_by_key(|(at, _)| *at);
+    let entries = by_columns(rows, own);
     let mut before = None;
     let distance = |(at, _): &(u64, f32)| at - before.replace(*at).map_or(0, |before| before + 1) + 1;
     let distances: Vec<u64> = entries.iter().map(distance).collect();
@@ -262,6 +260,27 @@ fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Result<Vec<u8>> {
         None => bytes.extend(between_ends(&entries, own.len())),
     }
     Ok(bytes)
+}
+
+/// The values of these rows column by column, since some words are in many rows and most in few: where each is among
+/// all places, and itself.
+fn by_columns(rows: &Rows, own: &[u32]) -> Vec<(u64, f32)> {
+    let mut starts = vec![0; rows.columns + 1];
+    for &row in own {
+        rows.row(row as usize).for_each(|(column, _)| starts[column as usize + 1] += 1);
+    }
+    for column in 0..rows.columns {
+        starts[column + 1] += starts[column];
+    }
+    let mut entries = vec![(0, 0.0); starts[rows.columns]];
+    for (place, &row) in own.iter().enumerate() {
+        for (column, value) in rows.row(row as usize) {
+            let start = &mut starts[column as usize];
+            entries[*start] = (u64::from(column) * own.len() as u64 + place as u64, value);
+            *start += 1;
+        }
+    }
+    entries
 }
 
 /// The different values, as they stand in memory; `None` where there are too many.

@@ -79,8 +79,8 @@ impl Codec for Codewords {
         let pieces = cuts.len() - 1;
         for (piece, ends) in cuts.windows(2).enumerate() {
             let width = ends[1] - ends[0];
-            let points: Vec<f32> =
-                (0..count).flat_map(|position| rows.row(position)[ends[0]..ends[1]].iter().copied()).collect();
+            let mut points = Vec::with_capacity(count * width);
+            (0..count).for_each(|position| points.extend_from_slice(&rows.row(position)[ends[0]..ends[1]]));
             let nearest = words_of(&points, width, WORDS);
             let (book, rest) = books.split_at_mut(words * width * NUMBER);
             books = rest;

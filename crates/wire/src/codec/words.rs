@@ -7,43 +7,88 @@ const LEARNED_FROM: usize = 8192;
 /// How often each codeword moves to the mean of the rows that are nearest to it.
 const STEPS: usize = 8;
 
-/// Codewords in columns: the values of one column for all words stand together, so that distances to all are sums of
-/// vectors.
+/// Words that are measured at once, which is a few vectors of any processor.
+const LANES: usize = 32;
+
+/// Codewords side by side: for each group of [`LANES`] words the values of one column after the other, so that
+/// distances to a group are sums of vectors.
 struct Words {
-    count: usize,
-    /// Columns × words.
-    values: Vec<f32>,
-    /// Half the square of each word's length.
-    halves: Vec<f32>,
+    width: usize,
+    /// Groups × columns.
+    values: Vec<[f32; LANES]>,
+    /// Half the square of each word's length; infinite where the last group has no word, which is then never near.
+    halves: Vec<[f32; LANES]>,
 }
 
 impl Words {
     /// Words in rows, of this width.
     fn of(rows: &[f32], width: usize) -> Words {
-        let count = rows.len() / width;
-        let mut words = Words { count, values: vec![0.0; rows.len()], halves: vec![0.0; count] };
+        let groups = (rows.len() / width).div_ceil(LANES);
+        let (values, halves) = (vec![[0.0; LANES]; groups * width], vec![[f32::INFINITY; LANES]; groups]);
+        let mut words = Words { width, values, halves };
         for (word, row) in rows.chunks(width).enumerate() {
-            row.iter().enumerate().for_each(|(column, &value)| words.values[column * count + word] = value);
-            words.halves[word] = row.iter().map(|value| value * value).sum::<f32>() / 2.0;
+            let (group, lane) = (word / LANES, word % LANES);
+            let columns = words.values[group * width..].iter_mut();
+            columns.zip(row).for_each(|(column, &value)| column[lane] = value);
+            words.halves[group][lane] = row.iter().map(|value| value * value).sum::<f32>() / 2.0;
         }
         words
     }
 
-    /// The nearest word to a row, the first of several; `near` is memory for a value a word.
-    fn nearest(&self, row: &[f32], near: &mut Vec<f32>) -> usize {
-        near.clear();
-        near.extend_from_slice(&self.halves);
-        for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-            let of_column = &self.values[column * self.count..][..self.count];
-            near.iter_mut().zip(of_column).for_each(|(near, word)| *near -= value * word);
-        }
-        let mut best = 0;
-        for (word, distance) in near.iter().enumerate() {
-            if *distance < near[best] {
-                best = word;
+    /// The nearest word to a row, of which only what is not 0 is given, by columns; the first of several.
+    #[inline(always)]
+    fn nearest(&self, row: &[(usize, f32)]) -> usize {
+        let (mut best, mut word) = (f32::INFINITY, 0);
+        for (group, halves) in self.halves.iter().enumerate() {
+            let (mut near, columns) = (*halves, &self.values[group * self.width..][..self.width]);
+            for &(column, value) in row {
+                for (near, word) in near.iter_mut().zip(&columns[column]) {
+                    *near -= value * word;
+                }
+            }
+            let least = least(near);
+            if least < best {
+                let lane = near.iter().position(|distance| *distance == least);
+                (best, word) = (least, group * LANES + lane.unwrap_or_default());
             }
         }
-        best
+        word
+    }
+}
+
+/// The smallest of these, by halves, which are vectors.
+#[inline(always)]
+fn least(mut of: [f32; LANES]) -> f32 {
+    let mut lanes = LANES;
+    while lanes > 1 {
+        lanes /= 2;
+        let (low, high) = of.split_at_mut(lanes);
+        for (low, high) in low.iter_mut().zip(high) {
+            *low = if *high < *low { *high } else { *low };
+        }
+    }
+    of[0]
+}
+
+/// Finds the nearest word to each of these rows: a type, so that it is compiled for each instruction set.
+struct Nearest<'a, Rows> {
+    book: &'a Words,
+    rows: Rows,
+}
+
+impl<'a, Rows: Iterator<Item = &'a [f32]>> pulp::NullaryFnOnce for Nearest<'_, Rows> {
+    type Output = Vec<usize>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<usize> {
+        let mut found = Vec::with_capacity(self.rows.size_hint().0);
+        let mut given = Vec::with_capacity(self.book.width);
+        for row in self.rows {
+            given.clear();
+            given.extend(row.iter().copied().enumerate().filter(|(_, value)| *value != 0.0));
+            found.push(self.book.nearest(&given));
+        }
+        found
     }
 }
 
@@ -54,7 +99,7 @@ impl Words {
 #[must_use]
 pub fn words_of(rows: &[f32], width: usize, count: usize) -> Vec<usize> {
     let total = rows.len() / width.max(1);
-    let (count, mut near) = (count.min(total), Vec::new());
+    let (count, arch) = (count.min(total), pulp::Arch::default());
     if count == 0 {
         return Vec::new();
     }
@@ -64,8 +109,8 @@ pub fn words_of(rows: &[f32], width: usize, count: usize) -> Vec<usize> {
     let mut words: Vec<f32> = (0..count).flat_map(|word| row(word, count).to_vec()).collect();
     for _ in 0..STEPS {
         let (book, mut sums, mut sizes) = (Words::of(&words, width), vec![0.0; words.len()], vec![0.0f32; count]);
-        for row in (0..learned).map(|place| row(place, learned)) {
-            let word = book.nearest(row, &mut near);
+        let rows = || (0..learned).map(|place| row(place, learned));
+        for (word, row) in arch.dispatch(Nearest { book: &book, rows: rows() }).into_iter().zip(rows()) {
             sizes[word] += 1.0;
             sums[word * width..][..width].iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
@@ -76,7 +121,7 @@ pub fn words_of(rows: &[f32], width: usize, count: usize) -> Vec<usize> {
         }
     }
     let book = Words::of(&words, width);
-    rows.chunks(width).map(|row| book.nearest(row, &mut near)).collect()
+    arch.dispatch(Nearest { book: &book, rows: rows.chunks_exact(width) })
 }
 
 #[cfg(test)]
@@ -91,6 +136,26 @@ mod tests {
         for (row, word) in words.iter().enumerate() {
             for (other, another) in words.iter().enumerate() {
                 assert_eq!(row % 3 == other % 3, word == another, "rows {row} and {other}");
+            }
+        }
+    }
+
+    /// The law holds against the plain search: of all words, one by one, the first that is nearest.
+    #[test]
+    fn every_row_gets_the_first_of_the_words_nearest_to_it() {
+        let stream = laconic_key::Key::new(3, laconic_key::Purpose::Test);
+        // Small whole numbers, so that distances are exact and some are equal; many zeros.
+        let value = |at: usize| (stream.with(at as u64).unit() * 5.0).floor() as f32 - 2.0;
+        for (width, count, total) in [(1, 2, 9), (3, 31, 40), (4, 33, 70), (7, 256, 300)] {
+            let (rows, words): (Vec<f32>, Vec<f32>) =
+                ((0..total * width).map(value).collect(), (1000..1000 + count * width).map(value).collect());
+            let book = Words::of(&words, width);
+            let found = pulp::Arch::default().dispatch(Nearest { book: &book, rows: rows.chunks_exact(width) });
+            for (row, found) in rows.chunks_exact(width).zip(found) {
+                let distance = |word: &[f32]| word.iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum::<f32>();
+                let distances: Vec<f32> = words.chunks_exact(width).map(distance).collect();
+                let least = distances.iter().copied().fold(f32::INFINITY, f32::min);
+                assert_eq!(Some(found), distances.iter().position(|distance| *distance == least), "{row:?}");
             }
         }
     }

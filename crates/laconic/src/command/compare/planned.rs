@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use laconic_train::Members;
 use laconic_train::auto::what_leaves;
 use laconic_train::config::TransportConfig;
-use laconic_train::forecast::costs::forecast;
+use laconic_train::forecast::costs::forecast_knowing;
 use laconic_train::forecast::load::load;
 use laconic_train::record::account::{Account, LETTERS, TRIPS};
 use laconic_train::record::purposes::Purposes;
@@ -142,7 +142,7 @@ impl Plan {
 impl Planned {
     fn of(method: &Method, seeds: &Seeds, world: &World, link: &str) -> Result<Planned> {
         let config = seeds.applied(&method.config);
-        let costs = forecast(&Members::default(), &config, &world.parts, Ledger::of_totals)?;
+        let costs = forecast_knowing(&Members::default(), &config, (&world.parts, &world.found), Ledger::of_totals)?;
         let (mut kinds, mut frames) = (PerKind::<u64>::default(), 0u64);
         for (_, ledger, _) in &costs.workers {
             for (kind, count) in ledger.totals_by_kind().iter() {

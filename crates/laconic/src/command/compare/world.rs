@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use laconic_graph::part::{Part, Provenance, open_meta, open_part, write_parts};
 use laconic_graph::plan::IdIndex;
+use laconic_train::inputs::Found;
 use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, TrainError};
 
@@ -15,6 +16,8 @@ const PARTS: &str = ".parts";
 pub struct World {
     /// The parts; none while others are in memory in their place.
     pub parts: Vec<Part>,
+    /// What is known of them once it was looked for.
+    pub found: Found,
     /// The share of edges whose ends are of two parts.
     pub edge_cut: f64,
     config: Config,
@@ -40,7 +43,7 @@ impl World {
         let foreign: u64 = parts.iter().map(|part| from_others(&part.nodes, &part.edges.sources)).sum();
         let edges: usize = parts.iter().map(|part| part.edges.sources.len()).sum();
         let edge_cut = foreign as f64 / edges.max(1) as f64;
-        Ok(World { parts, edge_cut, config, number, folder, written: None })
+        Ok(World { parts, found: Found::default(), edge_cut, config, number, folder, written: None })
     }
 
     /// The folder of its parts, written beside the runs where there is none.
