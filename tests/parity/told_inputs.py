@@ -8,8 +8,9 @@ layers is trained on it for a few rounds that reads `labels` and `codewords` bes
 independent trainers in turn. Then the columns are computed here, from the graph and the formulas of
 docs/guide/methods.md alone. What the first layer of the trained weights makes of them has to be what
 `laconic predict --embeddings` writes, to 1e-5, and what the model makes of them has to be right as often as the run
-says. Every other graph with edges both ways is told `label_sums` in their place. No peer gets more than 256 rows, so each of them has a codeword of its own, and which that is does not depend on
-how codewords are searched for. Needs NumPy.
+says. Every other graph with edges both ways is told `label_sums` in their place. No peer gets
+more than 64 rows, so each of them has a codeword of its own, and which that is does not depend on how codewords are
+searched for. Needs NumPy.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class Graph:
     """A graph in parts, as its owners see it together."""
 
     def __init__(self, draw):
-        self.nodes, self.classes = int(draw.integers(20, 120)), int(draw.integers(2, 7))
+        self.nodes, self.classes = int(draw.integers(20, 90)), int(draw.integers(2, 7))
         edges = draw.integers(0, self.nodes, (2, int(self.nodes * draw.uniform(0.5, 4))))
         # Nodes with many neighbours count for less.
         many = draw.permutation(self.nodes)[: draw.integers(16, 60)]

@@ -41,7 +41,7 @@ pub use rows::{RowSet, RowsMut, RowsRef, Store};
 pub use skipping::Skipping;
 pub use symbols::{decode_symbols, encode_symbols, most_symbol_bytes};
 pub use top::Top;
-pub use words::words_of;
+pub use words::{words_in_book, words_of};
 
 use crate::{Frame, NO_CODEC, Result, WireError};
 

@@ -6,9 +6,9 @@
 //! end there. The fewest rows are a minimum vertex cover, and that is as large as a maximum matching (Kőnig): found in
 //! O(edges · √nodes) by Hopcroft and Karp. A fold of sums is the fold of rows wherever it is linear in them.
 //!
-//! Of n rows a sum goes out divided by the largest power of two that is not above n, and comes in multiplied by it, which
-//! no number notices. So what crosses is about as large as rows are, and codecs that share a scale among rows, or words
-//! among points, do not lose rows beside sums over hundreds.
+//! Of n rows a sum goes out divided by the largest power of two that is not above n, and comes in multiplied by it,
+//! which no number notices. So what crosses is about as large as rows are, and codecs that share a scale among rows, or
+//! words among points, do not lose rows beside sums over hundreds.
 //!
 //! Nobody is told anything but 16 bytes a peer. Where each edge leads both ways, with one weight, either part sees all
 //! edges between them as its own in-edges, and both compute the same cover from them: nodes whose rows travel in one

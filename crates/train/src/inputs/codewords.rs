@@ -2,10 +2,10 @@
 //! among its neighbours' neighbours that train; its own label is not among them.
 //!
 //! For each peer, an owner counts classes among the neighbours of the rows that the peer gets *as if the peer had no
-//! labels*, and tells one of 256 codewords for each row, and the book: shares of classes and how much they count for.
-//! The peer adds the labels of its own nodes to that, which it knows exactly, always without that of the node that it
-//! computes for. So nobody's own label comes back to it, whatever the codewords lose, and nothing has to be taken out
-//! of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back: in a graph
+//! labels*, and tells one of at most 256 codewords for each row, and the book: shares of classes and how much they
+//! count for. The peer adds the labels of its own nodes to that, which it knows exactly, always without that of the
+//! node that it computes for. So nobody's own label comes back to it, whatever the codewords lose, and nothing has to
+//! be taken out of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back: in a graph
 //! whose edges lead one way, it counts nodes that the boundary node leads to.
 //!
 //! Where owners answer at random ([`super::Response`]), codewords are made of answers as well, own ones among them, so
@@ -13,7 +13,7 @@
 
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::Content;
-use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_of};
+use laconic_wire::codec::{decode_symbols, encode_symbols, most_symbol_bytes, words_in_book, words_of};
 
 use super::labels::{Counts, EPSILON, as_column_values, clip};
 use super::{Heard, InputKind, LinkRows, Telling, Wide};
@@ -40,10 +40,15 @@ const ROOTS: usize = 256;
 /// Bytes of what a word counts for, and of the length of what follows.
 const NUMBER: usize = 4;
 
+/// How many words the book has that so many rows are told by.
+fn words_for(rows: usize, classes: usize) -> usize {
+    words_in_book(rows, [1, classes + NUMBER], WORDS)
+}
+
 /// A message: what each word counts for, the length of the shares, all shares, and the word of each row; these two by
 /// how often each number occurs.
 fn most(LinkRows { go: rows, .. }: LinkRows, Wide { classes, .. }: Wide) -> usize {
-    let words = rows.min(WORDS);
+    let words = words_for(rows, classes);
     (words + 1) * NUMBER + most_symbol_bytes(words * classes, ROOTS) + most_symbol_bytes(rows, words)
 }
 
@@ -91,8 +96,8 @@ fn coded(counts: &Counts, rows: &[u32], classes: usize) -> Vec<u8> {
         counts.row(row).iter().map(move |count| (count / mass).sqrt())
     };
     let points: Vec<f32> = rows.iter().flat_map(point).collect();
-    let words = words_of(&points, classes, WORDS);
-    let count = rows.len().min(WORDS);
+    let count = words_for(rows.len(), classes);
+    let words = words_of(&points, classes, count);
     let (mut sums, mut masses, mut sizes) = (vec![0.0f32; count * classes], vec![0.0f32; count], vec![0.0f32; count]);
     for (&row, &word) in rows.iter().zip(&words) {
         let mass = mass(row as usize);
@@ -117,7 +122,7 @@ fn coded(counts: &Counts, rows: &[u32], classes: usize) -> Vec<u8> {
 
 /// Enters what came of so many halo rows from `start` on.
 fn decode(bytes: &[u8], start: usize, into: &mut Shares, rows: usize) -> std::result::Result<(), String> {
-    let (classes, count) = (into.classes, rows.min(WORDS));
+    let (classes, count) = (into.classes, words_for(rows, into.classes));
     let cut = || "expected a book of codewords, found less".to_owned();
     let (masses, rest) = bytes.split_at_checked(count * NUMBER).ok_or_else(cut)?;
     let (len, rest) = rest.split_first_chunk::<NUMBER>().ok_or_else(cut)?;

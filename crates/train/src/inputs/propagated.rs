@@ -242,8 +242,7 @@ fn encode(rows: &Rows, own: &[u32], key: &MessageKey) -> Result<Vec<u8>> {
     if table.is_none() && rows.is_dense {
         return in_words(rows, own, key);
     }
-    let entries = by_columns(rows, own);
-    let mut before = None;
+    let (entries, mut before) = (by_columns(rows, own), None);
     let distance = |(at, _): &(u64, f32)| at - before.replace(*at).map_or(0, |before| before + 1) + 1;
     let distances: Vec<u64> = entries.iter().map(distance).collect();
     let sizes: Vec<u32> = distances.iter().map(|distance| distance.ilog2()).collect();
@@ -272,7 +271,7 @@ fn by_columns(rows: &Rows, own: &[u32]) -> Vec<(u64, f32)> {
     for column in 0..rows.columns {
         starts[column + 1] += starts[column];
     }
-    let mut entries = vec![(0, 0.0); starts[rows.columns]];
+    let mut entries = vec![Default::default(); starts[rows.columns]];
     for (place, &row) in own.iter().enumerate() {
         for (column, value) in rows.row(row as usize) {
             let start = &mut starts[column as usize];
@@ -332,7 +331,7 @@ fn between_ends(entries: &[(u64, f32)], count: usize) -> Vec<u8> {
     bytes
 }
 
-/// How far values of 4 bits between such ends are from each other, which may be more than an f32 holds.
+/// How far values of 4 bits between such ends are from each other; an f32 may not hold it.
 fn step_of([low, high]: [f32; 2]) -> f64 {
     (f64::from(high) - f64::from(low)) / (TABLE - 1) as f64
 }

@@ -3,7 +3,7 @@
 //! message, and learning it takes longer than any other codec.
 
 use super::values::not_finite;
-use super::words::words_of;
+use super::words::{words_in_book, words_of};
 use super::{Codec, CodecId, CodecKind, Half, Level, Message, RowsMut, RowsRef, Store};
 use crate::error::expect_payload;
 use crate::{Result, WireError};
@@ -12,9 +12,9 @@ use crate::{Result, WireError};
 /// k-means finds among the message's rows, or none where 0 is nearer, so that what is lost is never more than what was
 /// there.
 ///
-/// A message of `n` rows of `c` columns in `p` pieces takes `n · p` bytes and a book of `min(n, 255) · c` bfloat16
-/// numbers. It costs about (8 · min(n, 8192) + n) · 255 · c multiplications. Not linear; the backward pass treats it as
-/// the identity.
+/// A message of `n` rows of `c` columns in `p` pieces takes `n · p` bytes and a book of `w · c` bfloat16 numbers: `w`
+/// is 255, less where the book would take more than `n · p` bytes, but not below 64, and at most `n`. It costs about
+/// (8 · min(n, 8192) + n) · w · c multiplications. Not linear; the backward pass treats it as the identity.
 #[derive(Debug, Clone, Copy)]
 pub struct Codewords {
     pieces: usize,
@@ -52,6 +52,11 @@ impl Codewords {
         Codewords { pieces: pieces.clamp(*PIECES.start(), *PIECES.end()) }
     }
 
+    /// How many words each piece has, for so many rows.
+    fn words(&self, rows: usize, columns: usize) -> usize {
+        words_in_book(rows, [self.pieces.min(columns), columns * NUMBER], WORDS)
+    }
+
     /// Where the pieces of a row begin, and where the last ends.
     fn cuts(&self, columns: usize) -> Vec<usize> {
         let pieces = self.pieces.min(columns);
@@ -65,7 +70,7 @@ impl Codec for Codewords {
     }
 
     fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
-        rows.min(WORDS) * columns * NUMBER + rows * self.pieces.min(columns)
+        self.words(rows, columns) * columns * NUMBER + rows * self.pieces.min(columns)
     }
 
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
@@ -73,7 +78,7 @@ impl Codec for Codewords {
         if (0..count).any(|position| rows.row(position).iter().any(|value| !value.is_finite())) {
             return Err(not_finite(Codewords::KIND.name, &rows));
         }
-        let (start, cuts, words) = (into.len(), self.cuts(columns), count.min(WORDS));
+        let (start, cuts, words) = (into.len(), self.cuts(columns), self.words(count, columns));
         into.resize(start + self.bytes(message.level, count, columns), 0);
         let (mut books, codes) = into[start..].split_at_mut(words * columns * NUMBER);
         let pieces = cuts.len() - 1;
@@ -81,7 +86,7 @@ impl Codec for Codewords {
             let width = ends[1] - ends[0];
             let mut points = Vec::with_capacity(count * width);
             (0..count).for_each(|position| points.extend_from_slice(&rows.row(position)[ends[0]..ends[1]]));
-            let nearest = words_of(&points, width, WORDS);
+            let nearest = words_of(&points, width, words);
             let (book, rest) = books.split_at_mut(words * width * NUMBER);
             books = rest;
             let book = written(&means(&points, &nearest, width, words), book);
@@ -100,7 +105,7 @@ impl Codec for Codewords {
     fn decode(&mut self, message: Message<'_>, payload: &[u8], mut into: RowsMut<'_>, store: Store) -> Result<()> {
         let (count, columns) = (into.rows.len(), into.columns);
         expect_payload(Codewords::KIND.name, self.bytes(message.level, count, columns), payload.len())?;
-        let (cuts, words) = (self.cuts(columns), count.min(WORDS));
+        let (cuts, words) = (self.cuts(columns), self.words(count, columns));
         let (mut books, codes) = payload.split_at(words * columns * NUMBER);
         if codes.iter().any(|&code| usize::from(code) > words) {
             return Err(WireError::malformed("codewords: expected a word of the book, found one beyond it"));

@@ -4,6 +4,9 @@
 /// How many rows codewords are learned from, at most.
 const LEARNED_FROM: usize = 8192;
 
+/// A book may have so many words, whatever they take.
+const FEW: usize = 64;
+
 /// How often each codeword moves to the mean of the rows that are nearest to it.
 const STEPS: usize = 8;
 
@@ -92,6 +95,14 @@ impl<'a, Rows: Iterator<Item = &'a [f32]>> pulp::NullaryFnOnce for Nearest<'_, R
     }
 }
 
+/// How many words a book has for so many rows, of which each is told in `code` bytes, where a word takes `word` bytes:
+/// no more than `most`, nor than rows; and more than 64 only while the book takes no more than all rows do. So bytes
+/// grow with rows alone, however many peers these are divided among, each with a book of its own.
+#[must_use]
+pub fn words_in_book(rows: usize, [code, word]: [usize; 2], most: usize) -> usize {
+    (rows * code / word.max(1)).max(FEW).min(most).min(rows)
+}
+
 /// For each of these rows of `width` values the number of its codeword, of so many that are learned from the rows: the
 /// nearest by Euclidean distance. No more words than rows; nothing for rows without columns.
 ///
@@ -157,6 +168,21 @@ mod tests {
                 let least = distances.iter().copied().fold(f32::INFINITY, f32::min);
                 assert_eq!(Some(found), distances.iter().position(|distance| *distance == least), "{row:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_book_takes_no_more_than_its_rows_or_has_few_words() {
+        for (rows, code, word, most, expected) in [
+            (0, 1, 44, 256, 0),
+            (10, 1, 44, 256, 10),
+            (1000, 1, 44, 256, 64),
+            (4200, 1, 44, 256, 95),
+            (31_500, 1, 44, 256, 256),
+            (4200, 4, 80, 255, 210),
+            (300, 1, 0, 256, 256),
+        ] {
+            assert_eq!(words_in_book(rows, [code, word], most), expected, "{rows} rows");
         }
     }
 
