@@ -37,6 +37,21 @@ fn learners(tried: &[Tried]) -> Vec<Tried> {
     tried.iter().copied().filter(|tried| !tried.passes_on).collect()
 }
 
+/// Those of which one says something about the next: which were told all that the best before them was told. That less
+/// gains nothing says nothing about more.
+fn measures(tried: &[Tried]) -> Vec<Tried> {
+    let mut measures: Vec<Tried> = Vec::new();
+    for tried in learners(tried) {
+        let best = measures.iter().filter_map(|known| Some((known.figure?, known.told)));
+        let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
+        let is_better = |best: f64| tried.figure.is_some_and(|figure| figure > best);
+        if best.is_none_or(|(best, has)| has & !tried.told == 0 || is_better(best)) {
+            measures.push(tried);
+        }
+    }
+    measures
+}
+
 impl Limits {
     /// Half the standard error of a share of the validation nodes: figures of the same nodes differ by less than those
     /// of others would, as most nodes are right or wrong in both.
@@ -64,12 +79,12 @@ fn best(tried: &[Tried]) -> Option<f64> {
 
 /// Why nothing is tried after these, where the next would send so much; `None` where it is tried.
 pub(super) fn stop(tried: &[Tried], next: Option<u64>, limits: &Limits) -> Option<Stop> {
-    let learners = learners(tried);
+    let measures = measures(tried);
     let small_gains =
-        || (0..SMALL_GAINS).all(|last| limits.gained_little(&learners[..learners.len().saturating_sub(last)]));
+        || (0..SMALL_GAINS).all(|last| limits.gained_little(&measures[..measures.len().saturating_sub(last)]));
     let sent: u64 = tried.iter().map(|tried| tried.sent).sum();
     // What would send more than all so far has to be worth a try.
-    let is_dear = |next: u64| next > sent && limits.gained_little(&learners);
+    let is_dear = |next: u64| next > sent && limits.gained_little(&measures);
     match next {
         _ if tried.last().is_some_and(|last| limits.is_reached(last)) => Some(Stop::Target),
         None => Some(Stop::Ladder),
@@ -212,6 +227,19 @@ mod tests {
         tried.extend([of(70, 0.6, 1, false), of(80, 0.6, 1, false)]);
         assert_eq!(stop(&tried, Some(90), &limits), Some(Stop::Gain));
         assert_eq!(stop(&[of(30, 0.4, 0, false), smoothed, smoothed], Some(50), &limits), None);
+    }
+
+    #[test]
+    fn what_was_told_less_than_the_best_is_no_measure_of_what_more_would_gain() {
+        let limits = Limits { nodes: NODES, ..Limits::default() };
+        let of = |sent, figure, told| Tried { sent, figure: Some(figure), told, passes_on: false };
+        let (labels, neither) = (of(30, 0.8, 1), of(40, 0.4, 0));
+        assert_eq!(stop(&[labels, neither], Some(80), &limits), None, "the next may have both");
+        assert_eq!(stop(&[labels, of(40, 0.4, 1)], Some(80), &limits), Some(Stop::Gain));
+        assert_eq!(stop(&[labels, neither, neither], Some(90), &limits), None);
+        assert_eq!(stop(&[labels, neither, of(50, 0.8, 1), of(60, 0.8, 3)], Some(90), &limits), Some(Stop::Gain));
+        // One that is better without it is a measure of its own.
+        assert_eq!(stop(&[labels, of(40, 0.95, 0), of(50, 0.95, 0)], Some(900), &limits), Some(Stop::Gain));
     }
 
     #[test]
