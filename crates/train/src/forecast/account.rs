@@ -23,6 +23,8 @@ pub struct Cast {
     pub evaluator: Option<MeansEvaluator>,
     /// Whether there are parameters; else what sums their gradients brings nothing but losses.
     pub learns: bool,
+    /// Epsilon of labels that are told, where they are answers at random.
+    pub label_epsilon: Option<f64>,
 }
 
 impl Cast {
@@ -59,7 +61,7 @@ impl Cast {
             }
         }
         let round_trips = rounds.map(|_| RoundTrips::of(&waits.by_kind()));
-        Account { rounds, round_trips, ..account }
+        Account { rounds, round_trips, label_epsilon: self.label_epsilon, ..account }
     }
 }
 
@@ -71,6 +73,7 @@ impl Costs {
             workers: self.size(),
             evaluator: averaging.map(|means| means.evaluator),
             learns: learns(&self.plan),
+            label_epsilon: label_epsilon(&self.plan),
         };
         let rounds = averaging.map_or_else(|| Some(rounds(&self.plan)), |means| means.number);
         cast.account(self.leaves.iter().flatten(), rounds, &self.waits)
@@ -80,6 +83,11 @@ impl Costs {
 /// Rounds over all stages.
 fn rounds(plan: &Plan) -> u64 {
     plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum()
+}
+
+/// Epsilon of labels that are told.
+fn label_epsilon(plan: &Plan) -> Option<f64> {
+    plan.inputs.response.as_ref().map(|response| response.epsilon)
 }
 
 /// Whether any stage has parameters.
@@ -105,8 +113,10 @@ pub fn of_run(forecast: &Forecast<'_>, own: &Shapes, sent: &PerKind<u64>) -> Res
         waits.join(&book.ledger.take_waits());
     }
     let crosses = |leaving: &&Leaving| sent[leaving.kind()] > 0;
-    let cast = Cast { workers: own.workers(), evaluator: None, learns: learns(forecast.plan) };
-    Ok(cast.account(leaves.iter().filter(crosses), Some(rounds(forecast.plan)), &waits))
+    let plan = forecast.plan;
+    let cast =
+        Cast { workers: own.workers(), evaluator: None, learns: learns(plan), label_epsilon: label_epsilon(plan) };
+    Ok(cast.account(leaves.iter().filter(crosses), Some(rounds(plan)), &waits))
 }
 
 /// The shapes that a worker of this number may have, by those of another one.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::purposes::Purposes;
 
 /// `account`: what a run takes besides bytes. Foreseen from what will cross, before it runs.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Account {
     /// Who has to hold the whole graph: `nobody`, `aggregator` or (one part) `worker`.
@@ -15,6 +15,9 @@ pub struct Account {
     /// Who sees labels of others' nodes, or what is made of them: `nobody`, `peers`, `aggregator`, `everybody` or
     /// `worker`, as in the next three. Who holds the whole graph sees all of labels, features and scores.
     pub saw_labels: Party,
+    /// (`policy.label_epsilon`) Epsilon of all that is told of a node's label, where random answers stand for labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_epsilon: Option<f64>,
     /// Who sees features of others' nodes, in however few bits.
     pub saw_features: Party,
     /// Who sees rows that a model has made of others' nodes, or gradients by rows: class scores, hidden rows.

@@ -1,5 +1,7 @@
 //! The account of methods in tables: who saw what, and how often somebody waited.
 
+use std::fmt::Write;
+
 use laconic_train::record::account::Account;
 
 use super::outcome::Line;
@@ -57,7 +59,10 @@ pub fn table(lines: &[Line]) -> Option<Table> {
 /// The account in the order of the columns.
 fn words(account: &Account) -> impl Iterator<Item = String> {
     let parties = std::iter::once(account.holds_graph).chain(account.saw());
-    let parties: Vec<String> = parties.map(|party| party.name().to_owned()).collect();
+    let mut parties: Vec<String> = parties.map(|party| party.name().to_owned()).collect();
+    if let Some(epsilon) = account.label_epsilon {
+        let _ = write!(parties[1], ", answers at random (ε = {epsilon})");
+    }
     let trips = account.round_trips.map(|trips| [trips.training, trips.evaluation, trips.start_up]);
     let trips = trips.map_or(["-"; 3].map(str::to_owned), |trips| trips.map(separated));
     parties.into_iter().chain(trips)

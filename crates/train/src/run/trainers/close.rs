@@ -148,7 +148,8 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let (hosted_part, evaluator) = (setup.trainers.hosted, setup.trainers.evaluator());
     let averaging = run_recorder.summary(word);
     summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, evaluator, ..averaging });
-    let cast = Cast { workers: setup.parts.len() + 1, evaluator: Some(evaluator), learns: true };
+    let label_epsilon = setup.plan.inputs.response.as_ref().map(|response| response.epsilon);
+    let cast = Cast { workers: setup.parts.len() + 1, evaluator: Some(evaluator), learns: true, label_epsilon };
     // Of a run that goes on, what is still to come alone was foreseen.
     let rounds = means_predicted.filter(|_| after_round == 0);
     summary.account = Some(cast.account(setup.forecast.leaves.iter().flatten(), rounds, &setup.forecast.waits));
