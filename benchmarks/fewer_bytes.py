@@ -47,6 +47,8 @@ metrics = ["{metric}"]
 """
 # An own split of whoever has none.
 SPLIT = "split = {{ train = 0.5, val = 0.2, seed = {seed} }}\n"
+# What decides, of the figures that a run may have: beside each of these stands its loss.
+METRICS = ["roc_auc", "accuracy"]
 ALLOW = 'policy.allow=["labels"]'
 TOLD = 'model.inputs=["features", "labels", "codewords"]'
 WAYS = {
@@ -90,7 +92,7 @@ def run(args, graph, method, seed, way):
             return {"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else str(done.returncode)}
         summary = json.loads((folder / "run" / "summary.json").read_text())
         scores, auto = summary["metrics"]["test"], summary.get("auto")
-        metric = next(iter(scores))
+        metric = next(name for name in METRICS if name in scores)
         kinds = summary["bytes"]["by_kind"]
         sent = summary["bytes"]["total"] - sum(kinds.get(kind, 0) for kind in ("evaluation", "evaluation_rows"))
         found = {"metric": metric, "figure": scores[metric], "sent": sent, "total": summary["bytes"]["total"]}
