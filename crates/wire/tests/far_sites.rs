@@ -182,3 +182,23 @@ fn what_was_on_its_way_when_a_link_was_cut_comes_once_and_in_order_when_it_is_wh
         assert!(link.connections >= 2 && link.resent > 0, "{link:?}: the connection was lost, and made anew");
     }
 }
+
+#[test]
+fn another_process_with_a_sites_key_is_turned_away_and_the_run_goes_on() {
+    let two = meetings(2);
+    // The site with the greater number dials, from wherever it is.
+    let again = Meeting { bind: None, ..two[1].clone() };
+    let ends = join(two, DEADLINE);
+    let [mut first, mut second] =
+        ends.into_iter().map(|end| end.expect("it comes")).collect::<Vec<_>>().try_into().ok().expect("two");
+    let said = join(vec![again], DEADLINE).remove(0).err().expect("no run").to_string();
+    assert!(said.contains("site-0: it says: another process with this site's key is in the run already"), "{said}");
+    second.send(Rank(0), Frame::new(TAG, vec![])).expect("still there");
+    first.recv(Rank(1), TAG).expect("a frame");
+    first.send(Rank(1), Frame::new(TAG, vec![])).expect("still there");
+    second.recv(Rank(0), TAG).expect("a frame");
+    let finishing = thread::spawn(move || second.finish());
+    first.finish().expect("all is delivered");
+    finishing.join().expect("no panic").expect("all is delivered");
+    assert_eq!(first.links()[1].connections, 1);
+}

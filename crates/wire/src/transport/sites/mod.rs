@@ -2,9 +2,12 @@
 //! through a relay that sees sizes and times alone.
 //!
 //! [`session`] makes frames arrive exactly once and in order over any number of connections, [`hello`] is what two ends
-//! say first, and `net`, the only file with asynchronous code, dials, accepts and moves bytes on a thread of its own.
-//! Nothing is asked of anybody who is not named: no public relay, no lookup service, no port mapping.
+//! say first, and `net` dials, accepts and moves bytes on a thread of its own: with `endpoint` and `caller` the only
+//! files with asynchronous code. Nothing is asked of anybody who is not named: no public relay, no lookup service, no
+//! port mapping.
 
+mod caller;
+mod endpoint;
 mod hello;
 mod link;
 mod net;

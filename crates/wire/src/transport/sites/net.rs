@@ -1,28 +1,25 @@
-//! Connections between sites: the only file with asynchronous code. One thread runs all of it.
+//! Connections between sites: all asynchronous code is here and in what this asks for. One thread runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use iroh::endpoint::{
-    Connection, ConnectionError, Endpoint, IdleTimeout, PortmapperConfig, QuicTransportConfig, RecvStream, RelayMode,
-    SendStream, VarInt, presets,
-};
-use iroh::{EndpointAddr, EndpointId, PublicKey, RelayUrl, SecretKey, TransportAddr};
+use iroh::endpoint::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, VarInt};
+use iroh::{EndpointAddr, EndpointId, RelayUrl};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::FLUSH;
+use super::Meeting;
+use super::caller::{Known, Reached, Said, hear};
+use super::endpoint::{ALPN, address, beat, bind};
 use super::hello::{HEAD_BYTES, Hello};
 use super::link::{Event, Link};
 use super::session::{Mark, Next};
-use super::{FLUSH, Meeting, Paths};
 use crate::transport::sockets::PAYLOAD_BYTES_MAX;
 use crate::{Frame, HEADER_BYTES, Header, Rank};
-
-/// What both ends call what they speak.
-const ALPN: &[u8] = b"laconic/site/1";
 
 /// How long an end may take to say who it is, and a connection to be made.
 const INTRODUCTION: Duration = Duration::from_secs(10);
@@ -30,12 +27,8 @@ const INTRODUCTION: Duration = Duration::from_secs(10);
 /// How long it waits before it dials again: at first, and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
-/// What iroh has for most of its timers: the longest silence of a path, and how often it is broken.
-const PATH_IDLE_MOST: Duration = Duration::from_secs(15);
-const BEAT_MOST: Duration = Duration::from_secs(5);
-
-/// Bytes of a stream that may be on their way.
-const WINDOW: u32 = 16 << 20;
+/// How much longer than between two beats nothing has to come from a process before another one takes its place.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// Of a peer no further frame is read while so many bytes of its frames wait for the worker.
 const WAITING_MOST: usize = 1 << 30;
@@ -46,7 +39,7 @@ const ROOM: usize = 1 << 20;
 /// Why a connection is closed: all is said, this site gives up, or it wants nothing of the other.
 const DONE: u32 = 0;
 const GONE: u32 = 1;
-const REFUSED: u32 = 2;
+pub const REFUSED: u32 = 2;
 
 /// All links of a site.
 pub struct Net {
@@ -88,9 +81,11 @@ impl Net {
             // Who has the greater number dials, again and again.
             let address = (peer < meeting.rank).then_some(address);
             let hello = Hello { agreement: meeting.agreement, incarnation, received: 0, word: meeting.word.clone() };
-            let (endpoint, told, reconnect) = (endpoint.clone(), told.clone(), meeting.reconnect);
+            let (endpoint, told) = (endpoint.clone(), told.clone());
+            let (reconnect, silence) = (meeting.reconnect, beat(&meeting) + SILENCE);
             let (inbox, theirs) = (Some(inbox), None);
-            let keeper = Keeper { endpoint, peer, address, calls, link, inbox, told, hello, reconnect, theirs };
+            let keeper =
+                Keeper { endpoint, peer, address, calls, link, inbox, told, hello, reconnect, silence, theirs };
             tasks.spawn(keeper.keep());
         }
         drop(told);
@@ -104,44 +99,6 @@ impl Net {
     }
 }
 
-/// Binds the endpoint: this key, these relays and nobody else's, no lookup service, no port mapping, no early data.
-async fn bind(meeting: &Meeting, relays: &[RelayUrl]) -> Result<Endpoint, String> {
-    let mut builder = Endpoint::builder(presets::Minimal)
-        .secret_key(SecretKey::from_bytes(&meeting.seed))
-        .alpns(vec![ALPN.to_vec()])
-        .portmapper_config(PortmapperConfig::Disabled)
-        .max_tls_tickets(0)
-        .transport_config(quic(meeting)?)
-        .proxy_from_env();
-    if meeting.paths != Paths::Direct {
-        builder = builder.relay_mode(RelayMode::custom(relays.iter().cloned()));
-    }
-    if meeting.paths == Paths::Relay {
-        builder = builder.clear_ip_transports();
-    } else if let Some(bind) = meeting.bind {
-        builder = builder.clear_ip_transports().bind_addr(bind).map_err(|error| format!("{bind}: {error}"))?;
-    }
-    builder.bind().await.map_err(|error| format!("listening: {error}"))
-}
-
-/// What connections are like: windows for 100 Mbit/s and a second on the way, and no search for addresses that nobody
-/// has named, unless any way will do.
-fn quic(meeting: &Meeting) -> Result<QuicTransportConfig, String> {
-    let idle = IdleTimeout::try_from(meeting.idle).map_err(|error| format!("{:?}: {error}", meeting.idle))?;
-    let beat = (meeting.idle / 4).min(BEAT_MOST);
-    let config = QuicTransportConfig::builder()
-        .max_idle_timeout(Some(idle))
-        .keep_alive_interval(beat)
-        .default_path_keep_alive_interval(beat)
-        .default_path_max_idle_timeout(meeting.idle.min(PATH_IDLE_MOST))
-        .stream_receive_window(VarInt::from_u32(WINDOW))
-        .send_window(2 * u64::from(WINDOW));
-    Ok(match meeting.paths {
-        Paths::Any => config.build(),
-        Paths::Relay | Paths::Direct => config.max_remote_nat_traversal_addresses(0).build(),
-    })
-}
-
 /// A number of this process alone.
 fn drawn() -> Result<u64, String> {
     let mut bytes = [0; 8];
@@ -149,17 +106,8 @@ fn drawn() -> Result<u64, String> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Where a site is to be dialled.
-fn address(meeting: &Meeting, peer: Rank, relays: &[RelayUrl]) -> Result<EndpointAddr, String> {
-    let site = &meeting.sites[peer.index()];
-    let key = PublicKey::from_bytes(&site.key).map_err(|error| format!("the key of {}: {error}", site.name))?;
-    let relays = relays.iter().filter(|_| meeting.paths != Paths::Direct).cloned().map(TransportAddr::Relay);
-    let direct = site.addresses.iter().filter(|_| meeting.paths != Paths::Relay).copied().map(TransportAddr::Ip);
-    Ok(EndpointAddr::from_parts(key, relays.chain(direct)))
-}
-
 /// Takes connections of sites that are expected, and closes all others without a word.
-async fn answer(endpoint: &Endpoint, callers: Vec<(EndpointId, UnboundedSender<Connection>)>) {
+async fn answer(endpoint: &Endpoint, callers: Vec<(EndpointId, UnboundedSender<Reached>)>) {
     let callers = Arc::new(callers);
     while let Some(incoming) = endpoint.accept().await {
         let callers = callers.clone();
@@ -167,8 +115,12 @@ async fn answer(endpoint: &Endpoint, callers: Vec<(EndpointId, UnboundedSender<C
             let Ok(accepting) = incoming.accept() else { return };
             let Ok(Ok(connection)) = timeout(INTRODUCTION, accepting).await else { return };
             match callers.iter().find(|(id, _)| *id == connection.remote_id()) {
-                // Its keeper has ended.
-                Some((_, call)) => drop(call.send(connection)),
+                // Where nobody takes it, its keeper has ended.
+                Some((_, call)) => {
+                    if let Ok(Some(said)) = timeout(INTRODUCTION, hear(&connection)).await {
+                        drop(call.send(Reached { connection, said: Some(said) }));
+                    }
+                }
                 None => connection.close(VarInt::from_u32(REFUSED), b""),
             }
         });
@@ -184,7 +136,7 @@ enum Ended {
     /// The peer is gone for good, or talks nonsense.
     Gone,
     /// The peer has another connection.
-    Replaced(Connection),
+    Replaced(Reached),
 }
 
 /// Who keeps the link to one peer.
@@ -193,13 +145,15 @@ struct Keeper {
     peer: Rank,
     /// Where to dial; nothing where the peer dials.
     address: Option<EndpointAddr>,
-    calls: UnboundedReceiver<Connection>,
+    calls: UnboundedReceiver<Reached>,
     link: Arc<Link>,
     /// Where frames go; nothing once the peer has said that no more will come.
     inbox: Option<Sender<Frame>>,
     told: Sender<Event>,
     hello: Hello,
     reconnect: Duration,
+    /// How long nothing comes from a process that is no more.
+    silence: Duration,
     /// The incarnation of the peer, once it has come.
     theirs: Option<u64>,
 }
@@ -226,14 +180,14 @@ impl Keeper {
     async fn again_and_again(&mut self) {
         let (mut lost, mut waiting) = (Instant::now(), None);
         loop {
-            let connection = match waiting.take() {
-                Some(connection) => connection,
+            let Reached { connection, said } = match waiting.take() {
+                Some(reached) => reached,
                 None => match self.reach(lost).await {
-                    Some(connection) => connection,
+                    Some(reached) => reached,
                     None => return,
                 },
             };
-            let ended = self.talk(&connection).await;
+            let ended = self.talk(&connection, said).await;
             let stats = connection.stats();
             self.link.note(|status| {
                 status.udp[0] += stats.udp_tx.bytes;
@@ -264,7 +218,7 @@ impl Keeper {
     }
 
     /// The next connection; none where the peer has been out of reach for too long, or this site gives up.
-    async fn reach(&mut self, lost: Instant) -> Option<Connection> {
+    async fn reach(&mut self, lost: Instant) -> Option<Reached> {
         let mut pause = PAUSES[0];
         loop {
             if self.theirs.is_some() && lost.elapsed() > self.reconnect {
@@ -272,12 +226,12 @@ impl Keeper {
             }
             let Some(address) = self.address.clone() else {
                 match timeout(PAUSES[1], self.calls.recv()).await {
-                    Ok(connection) => return connection,
+                    Ok(reached) => return reached,
                     Err(_) => continue,
                 }
             };
             match timeout(INTRODUCTION, self.endpoint.connect(address, ALPN)).await {
-                Ok(Ok(connection)) => return Some(connection),
+                Ok(Ok(connection)) => return Some(Reached { connection, said: None }),
                 Ok(Err(error)) => self.tell(Event::Tried { peer: self.peer, what: format!("{error:#}") }),
                 Err(_) => self.tell(Event::Tried { peer: self.peer, what: "it does not answer".to_owned() }),
             }
@@ -287,8 +241,8 @@ impl Keeper {
     }
 
     /// Says hello and moves records until the connection ends.
-    async fn talk(&mut self, connection: &Connection) -> Ended {
-        let streams = match timeout(INTRODUCTION, self.greet(connection)).await {
+    async fn talk(&mut self, connection: &Connection, said: Option<Said>) -> Ended {
+        let streams = match timeout(INTRODUCTION, self.greet(connection, said)).await {
             Ok(Ok(streams)) => streams,
             Ok(Err(Ended::Lost(what))) => {
                 return match closed_by(connection) {
@@ -310,9 +264,10 @@ impl Keeper {
                 ended = read(link, inbox, &mut from) => ended,
             }
         };
+        let known = Known { hello: &self.hello, theirs: self.theirs, silence: self.silence };
         let ended = tokio::select! {
             ended = both => ended,
-            Some(newer) = self.calls.recv() => return Ended::Replaced(newer),
+            newer = known.replaced(connection, &mut self.calls) => return Ended::Replaced(newer),
         };
         match ended {
             Ok(()) => {
@@ -348,25 +303,37 @@ impl Keeper {
     }
 
     /// Both hellos; the streams that records travel on.
-    async fn greet(&mut self, connection: &Connection) -> Result<(SendStream, RecvStream), Ended> {
-        let lost = |error: String| Ended::Lost(error);
-        let streams = match &self.address {
-            Some(_) => connection.open_bi().await,
-            None => connection.accept_bi().await,
-        };
-        let (mut to, mut from) = streams.map_err(|error| lost(error.to_string()))?;
+    async fn greet(&mut self, connection: &Connection, said: Option<Said>) -> Result<(SendStream, RecvStream), Ended> {
+        fn lost(error: impl std::fmt::Display) -> Ended {
+            Ended::Lost(error.to_string())
+        }
         self.hello.received = self.link.session().received();
-        to.write_all(&self.hello.to_bytes()).await.map_err(|error| lost(error.to_string()))?;
-        let mut head = [0; HEAD_BYTES];
-        from.read_exact(&mut head).await.map_err(|error| lost(error.to_string()))?;
-        let heard = Hello::parse(&head).and_then(|(hello, length)| self.accepted(hello).map(|hello| (hello, length)));
+        let own = self.hello.to_bytes();
+        let (to, mut from, head) = match said {
+            Some((mut to, from, head)) => {
+                to.write_all(&own).await.map_err(lost)?;
+                (to, from, head)
+            }
+            None => {
+                let (mut to, mut from) = connection.open_bi().await.map_err(lost)?;
+                to.write_all(&own).await.map_err(lost)?;
+                let mut head = [0; HEAD_BYTES];
+                from.read_exact(&mut head).await.map_err(lost)?;
+                (to, from, head)
+            }
+        };
+        let known = Known { hello: &self.hello, theirs: self.theirs, silence: self.silence };
+        let heard = Hello::parse(&head).and_then(|(hello, length)| match known.accepts(&hello)? {
+            true => Ok((hello, length)),
+            false => Err("it has been started anew, and knows nothing".to_owned()),
+        });
         let (mut theirs, length) = heard.map_err(|what| {
             connection.close(VarInt::from_u32(REFUSED), what.as_bytes());
             self.tell(Event::Refused { peer: self.peer, what });
             Ended::Gone
         })?;
         theirs.word = vec![0; length];
-        from.read_exact(&mut theirs.word).await.map_err(|error| lost(error.to_string()))?;
+        from.read_exact(&mut theirs.word).await.map_err(lost)?;
         let resent = {
             let mut session = self.link.session();
             let connected = session.connected(theirs.received, &self.link.buffers);
@@ -386,19 +353,6 @@ impl Keeper {
         self.theirs = Some(theirs.incarnation);
         self.tell(Event::Met { peer: self.peer, word: theirs.word });
         Ok((to, from))
-    }
-
-    /// Whether this site runs with who says so.
-    fn accepted(&self, theirs: Hello) -> Result<Hello, String> {
-        let short = |digest: &[u8; 32]| digest[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        if theirs.agreement != self.hello.agreement {
-            let [there, here] = [&theirs.agreement, &self.hello.agreement].map(short);
-            return Err(format!("another contract is joined there ({there}…) than here ({here}…)"));
-        }
-        match self.theirs {
-            Some(known) if known != theirs.incarnation => Err("it has been started anew, and knows nothing".to_owned()),
-            _ => Ok(theirs),
-        }
     }
 }
 
