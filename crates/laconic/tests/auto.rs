@@ -101,6 +101,27 @@ fn ways_take_the_cheaper_of_rows_and_sums() {
     assert_eq!(of_sums("plan run.toml --set model.arch=gat"), [Value::Null; 0]);
 }
 
+#[test]
+fn ways_with_one_mean_take_four_where_classes_differ_between_parts() {
+    let place = place();
+    let means = |said: &Value| -> Vec<String> {
+        let keys = list(said, "rungs").iter().flat_map(|rung| list(rung, "set"));
+        let keys = keys.filter_map(Value::as_str).filter(|key| key.starts_with("train.sync_every"));
+        keys.map(str::to_owned).collect()
+    };
+    let alike = place.json("plan run.toml");
+    assert!(means(&alike).contains(&"train.sync_every=100".to_owned()), "{alike}");
+    // Its classes are its communities.
+    let unlike = place.json("plan run.toml --set partition.method=multilevel");
+    assert!(!means(&unlike).contains(&"train.sync_every=100".to_owned()), "{unlike}");
+    let mut names: Vec<&str> = list(&unlike, "rungs").iter().filter_map(|rung| rung["name"].as_str()).collect();
+    assert!(names.contains(&"features alone, mlp, four means"), "{names:?}");
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "none is tried twice");
+}
+
 /// What stages hand on is chosen beside the messages that are asked for.
 #[test]
 fn what_is_handed_on_is_chosen_by_what_it_sends_and_gains() {

@@ -24,6 +24,8 @@ pub struct CutGraph {
     pub validation_nodes: u64,
     /// Whether a node may have several classes.
     pub is_sets: bool,
+    /// How far classes of training nodes differ between parts, where that is known.
+    pub label_skew: Option<f64>,
 }
 
 impl CutGraph {
@@ -34,13 +36,14 @@ impl CutGraph {
     pub fn open(members: &Members, config: &Config, data: Data) -> Result<CutGraph> {
         let source = data.source(members, config)?;
         let (workers, notes) = (source.parts(), source.notes().to_vec());
+        let label_skew = source.label_skew();
         let validation_nodes = source.global().map_or(0, |global| global.val);
         let is_sets = source.global().is_some_and(|global| global.multi_label);
         let parts = match source {
             Source::Folder(..) => None,
             source @ Source::Cut(..) => Some(source.all()?),
         };
-        Ok(CutGraph { parts, found: Found::default(), notes, workers, validation_nodes, is_sets })
+        Ok(CutGraph { parts, found: Found::default(), notes, workers, validation_nodes, is_sets, label_skew })
     }
 
     /// The parts for one more run.

@@ -5,8 +5,8 @@
 //! labels*, and tells one of at most 256 codewords for each row, and the book: shares of classes and how much they
 //! count for. The peer adds the labels of its own nodes to that, which it knows exactly, always without that of the
 //! node that it computes for. So nobody's own label comes back to it, whatever the codewords lose, and nothing has to
-//! be taken out of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back: in a graph
-//! whose edges lead one way, it counts nodes that the boundary node leads to.
+//! be taken out of what was rounded. A peer knows which of its nodes a boundary node has edges from by the edges back:
+//! in a graph whose edges lead one way, it counts nodes that the boundary node leads to.
 //!
 //! Where owners answer at random ([`super::Response`]), codewords are made of answers as well, own ones among them, so
 //! that they say no more of a label than its answer does.

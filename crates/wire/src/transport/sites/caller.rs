@@ -56,8 +56,8 @@ impl Known<'_> {
         Ok(self.theirs.is_none_or(|known| known == theirs.incarnation))
     }
 
-    /// The connection that takes the place of this one. Whoever else calls is turned away: also another process with the
-    /// peer's key, unless nothing comes any more from the one that is known.
+    /// The connection that takes the place of this one. Whoever else calls is turned away: also another process with
+    /// the peer's key, unless nothing comes any more from the one that is known.
     pub async fn replaced(&self, connection: &Connection, calls: &mut UnboundedReceiver<Reached>) -> Reached {
         loop {
             let Some(newer) = calls.recv().await else { std::future::pending().await };
