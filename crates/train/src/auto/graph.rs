@@ -1,6 +1,7 @@
 //! The graph that all ways are tried on, cut once.
 
 use laconic_graph::part::Part;
+use laconic_graph::skew::LabelSkew;
 use laconic_wire::Ledger;
 
 use crate::config::Config;
@@ -42,6 +43,10 @@ impl CutGraph {
         let parts = match source {
             Source::Folder(..) => None,
             source @ Source::Cut(..) => Some(source.all()?),
+        };
+        let label_skew = match &parts {
+            Some(parts) => LabelSkew::of_parts(parts).map(|labels| labels.skew),
+            None => label_skew,
         };
         Ok(CutGraph { parts, found: Found::default(), notes, workers, validation_nodes, is_sets, label_skew })
     }
