@@ -339,8 +339,9 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let drawn = "--out drawn --set data.split={train=0.5,val=0.2}";
     let seeded = place.json(&format!("compare run.toml --runs seeds.toml {drawn}"));
     let trained = place.json("compare run.toml --runs trained.toml --out of-trainers");
-    check("`laconic compare`", &[compared, linked, seeded, trained]);
-    let plans = ["", "--set transport.shape=50mbit,25ms"];
+    let at_random = place.json(&format!("compare run.toml --runs methods.toml --out at-random {AT_RANDOM}"));
+    check("`laconic compare`", &[compared, linked, seeded, trained, at_random]);
+    let plans = ["", "--set transport.shape=50mbit,25ms", AT_RANDOM];
     let plans = plans.map(|set| place.json(&format!("compare run.toml --runs methods.toml --plan {set}")));
     check("`laconic compare --plan`", &plans);
     check("`laconic report`", &[place.json("report run")]);

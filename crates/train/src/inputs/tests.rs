@@ -12,7 +12,7 @@ use laconic_graph::part::{Part, cut};
 use laconic_graph::plan::{HaloPlan, Topology, plan_all};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_nn::Block;
-use laconic_wire::codec::encode_symbols;
+use laconic_wire::codec::{encode_symbols, words_in_book};
 use laconic_wire::transport::threads::threads;
 
 use super::labels::{EPSILON, WEIGHTS};
@@ -21,7 +21,11 @@ use super::*;
 const CLASSES: usize = 5;
 
 fn graph(seed: u64) -> Dataset {
-    let spec = SbmSpec { nodes: 240, classes: CLASSES, mean_degree: 7.0, train: 0.5, seed, ..SbmSpec::default() };
+    graph_of(240, seed)
+}
+
+fn graph_of(nodes: usize, seed: u64) -> Dataset {
+    let spec = SbmSpec { nodes, classes: CLASSES, mean_degree: 7.0, train: 0.5, seed, ..SbmSpec::default() };
     sbm(&spec).expect("a sound specification")
 }
 
@@ -256,12 +260,13 @@ fn codewords_are_those_of_the_whole_graph_on_one_worker_whichever_way_edges_lead
 #[test]
 fn codewords_lose_what_a_byte_rounds_where_each_row_has_a_word_and_nothing_on_one_worker() {
     for seed in 0..4 {
-        let dataset = graph(seed);
+        // No more nodes a worker than a book always has words for.
+        let dataset = graph_of(150, seed);
         let labels = classes(&dataset);
         let [_, expected] = plain(&dataset, &labels);
         let one = furthest(&told(&dataset, &labels, 1)[1], &expected);
         assert!(one < 1e-5, "{one}");
-        // No peer gets more rows here than there are words. A root is off by 1/510, a share by twice that.
+        // A root is off by 1/510, a share by twice that.
         let many = furthest(&told(&dataset, &labels, 3)[1], &expected);
         assert!(many > 0.0 && many < 0.01 * (CLASSES as f64).sqrt(), "{many}");
     }
@@ -438,25 +443,26 @@ fn what_a_peer_tells_that_cannot_be_is_refused_with_its_name() {
         Vec::new()
     });
     let rows = rows.get();
-    assert!(rows > 8 && rows <= 256, "each row has a word: {rows}");
-    for (labels, words) in [
+    let words = words_in_book(rows, [1, CLASSES + 4], 256);
+    assert!(8 < words && words < rows, "{words} words of {rows} rows");
+    for (labels, expected) in [
         (vec![0; len(rows) + 1], "expected at most"),
         (vec![0xff; len(rows)], "classes of nodes"),
         (Vec::new(), "classes of nodes"),
     ] {
         let said = answer_to(Some(labels), &nothing);
-        assert!(said.contains("rank 1") && said.contains(words), "{said}");
+        assert!(said.contains("rank 1") && said.contains(expected), "{said}");
     }
-    for (bytes, words) in [
+    for (bytes, expected) in [
         (vec![0; 3], "found less"),
-        (vec![0xff; 5 * rows], "found less"),
-        (book(rows, 10.0, encode_symbols(&vec![rows as u32; rows], rows + 1)), "codewords of the book"),
-        (book(rows, 10.0, Vec::new()), "codewords of the book"),
-        (book(rows - 1, 10.0, encode_symbols(&vec![0; rows], rows)), "found less"),
-        (book(rows, 0.0, encode_symbols(&vec![0; rows], rows)), "less than nothing"),
-        (book(rows, f32::NAN, encode_symbols(&vec![0; rows], rows)), "less than nothing"),
+        (vec![0xff; 5 * words], "found less"),
+        (book(words, 10.0, encode_symbols(&vec![words as u32; rows], words + 1)), "codewords of the book"),
+        (book(words, 10.0, Vec::new()), "codewords of the book"),
+        (book(words - 1, 10.0, encode_symbols(&vec![0; rows], words)), "found less"),
+        (book(words, 0.0, encode_symbols(&vec![0; rows], words)), "less than nothing"),
+        (book(words, f32::NAN, encode_symbols(&vec![0; rows], words)), "less than nothing"),
     ] {
         let said = answer_to(None, &|_| bytes.clone());
-        assert!(said.contains("rank 1") && said.contains(words), "{said}");
+        assert!(said.contains("rank 1") && said.contains(expected), "{said}");
     }
 }

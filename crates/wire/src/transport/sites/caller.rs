@@ -6,8 +6,8 @@ use iroh::endpoint::{Connection, RecvStream, SendStream, VarInt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
+use super::endpoint::REFUSED;
 use super::hello::{HEAD_BYTES, Hello};
-use super::net::REFUSED;
 
 /// What a caller says first, with the streams on which it does.
 pub async fn hear(connection: &Connection) -> Option<Said> {

@@ -18,6 +18,11 @@ const BEAT_MOST: Duration = Duration::from_secs(5);
 /// Bytes of a stream that may be on their way.
 const WINDOW: u32 = 16 << 20;
 
+/// Why a connection is closed: all is said, this site gives up, or it wants nothing of the other.
+pub const DONE: u32 = 0;
+pub const GONE: u32 = 1;
+pub const REFUSED: u32 = 2;
+
 /// Binds the endpoint: this key, these relays and nobody else's, no lookup service, no port mapping, no early data.
 pub async fn bind(meeting: &Meeting, relays: &[RelayUrl]) -> Result<Endpoint, String> {
     let mut builder = Endpoint::builder(presets::Minimal)

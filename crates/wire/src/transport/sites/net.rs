@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::FLUSH;
 use super::Meeting;
 use super::caller::{Known, Reached, Said, hear};
-use super::endpoint::{ALPN, address, beat, bind};
+use super::endpoint::{ALPN, DONE, GONE, REFUSED, address, beat, bind};
 use super::hello::{HEAD_BYTES, Hello};
 use super::link::{Event, Link};
 use super::session::{Mark, Next};
@@ -35,11 +35,6 @@ const WAITING_MOST: usize = 1 << 30;
 
 /// The room that a frame is given before it has come.
 const ROOM: usize = 1 << 20;
-
-/// Why a connection is closed: all is said, this site gives up, or it wants nothing of the other.
-const DONE: u32 = 0;
-const GONE: u32 = 1;
-pub const REFUSED: u32 = 2;
 
 /// All links of a site.
 pub struct Net {
