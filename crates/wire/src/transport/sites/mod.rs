@@ -1,7 +1,7 @@
 //! Workers at different sites, each behind its own firewall, over iroh: QUIC with both ends' keys checked, directly or
 //! through a relay that sees sizes and times alone.
 //!
-//! [`session`] makes frames arrive exactly once and in order over any number of connections, [`hello`] is what two ends
+//! `session` makes frames arrive exactly once and in order over any number of connections, `hello` is what two ends
 //! say first, and `net` dials, accepts and moves bytes on a thread of its own: with `endpoint` and `caller` the only
 //! files with asynchronous code. Nothing is asked of anybody who is not named: no public relay, no lookup service, no
 //! port mapping.
